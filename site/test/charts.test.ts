@@ -35,7 +35,7 @@ test('draws two columns side by side and skips empty cells', () => {
   ]);
 });
 
-test('draws two bars for before and after, and none if one was not measured', () => {
+test('draws one bar each for before and after, and no bars if one of them was not measured', () => {
   expect(barsOf(RESULTS, 'speed', ['µs a call'])).toEqual([
     { name: 'one', series: 'before', value: 1.5, text: '1.50' },
     { name: 'one', series: 'after', value: 0.25, text: '0.25' },

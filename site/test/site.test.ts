@@ -62,7 +62,7 @@ describe('the site', () => {
     expect(forgotten).toEqual([]);
   });
 
-  it('has a reference with verbs, options and their comments', () => {
+  it('has a reference with methods, options and their comments', () => {
     const reference = site.read('reference/sluice.md');
     for (const words of [
       'createLimiter',
@@ -141,7 +141,7 @@ describe('the site', () => {
 });
 
 describe('llms.txt', () => {
-  it('leads to every page as Markdown', () => {
+  it('links to every page as Markdown', () => {
     const lines = site.read('llms.txt').match(/^- \[.+$/gm) ?? [];
     const targets = lines.map((line) => /\]\(\/(.+?)\)/.exec(line)?.[1] ?? line);
     expect(targets.filter((file) => !site.files.includes(file))).toEqual([]);
@@ -149,7 +149,7 @@ describe('llms.txt', () => {
     expect(targets).toHaveLength(pages().length - 2);
   });
 
-  it('has a whole sentence about every page', () => {
+  it('has a complete sentence about every page', () => {
     const lines = site.read('llms.txt').match(/^- \[.+$/gm) ?? [];
     const isWhole = (line: string) =>
       /\]\([^)]+\): .{10,}[.?!]$/.test(line) &&
@@ -159,7 +159,7 @@ describe('llms.txt', () => {
     expect(lines.filter((line) => !isWhole(line))).toEqual([]);
   });
 
-  it('has the full text in llms-full.txt', () => {
+  it('has a counterpart llms-full.txt with the full text of the pages', () => {
     for (const words of ['# Start in five minutes', '# ERR_COST', '## createLimiter()'])
       expect(site.read('llms-full.txt')).toContain(words);
   });

@@ -14,7 +14,7 @@ afterAll(() => {
 });
 
 /**
- * Creates a store with its own connection, as another process would have. Its deadline is long, so that slow replies do not fail.
+ * Creates a store with its own connection, like a store in another process. Its deadline is long, so that slow replies do not fail.
  */
 export function ownRedis(clock?: ManualClock): Store<Promise<Decision>> {
   const client = new Redis(inject('redisPort'), '127.0.0.1');

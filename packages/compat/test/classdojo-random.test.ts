@@ -24,39 +24,42 @@ const OPS = ['limit', 'limit', 'limitWithInfo', 'limitWithInfo', 'wouldLimit', '
 test.each([
   ['short', 400, 60, 8],
   ['long', 12, 2000, 250],
-])('24,000 random calls agree in every field, with %s logs', async (_, seeds, steps, most) => {
-  const differences: unknown[] = [];
-  let micros = 0;
-  vi.spyOn(microtime, 'now').mockImplementation(() => micros);
-  for (let seed = 1; seed <= seeds; seed++) {
-    const draw = random(seed);
-    const pick = <T>(list: readonly T[]): T => list[draw(list.length)];
-    const interval = pick([10, 37, 100, 1000, 60_000]);
-    const options: RateLimiterOptions = {
-      interval,
-      maxInInterval: 1 + draw(most),
-      // Never longer than the interval, because the original would then not enforce it.
-      minDifference: Math.min(interval, pick([0, 0, 0.5, 1, 5, 20, 200])),
-    };
-    const span = interval * 1000;
-    const clock = manualClock();
-    const ours = new InMemoryRateLimiter({ ...options, clock });
-    const theirs = new original.InMemoryRateLimiter(options);
-    micros = 1_700_000_000_000_000 + draw(1e6);
-    for (let step = 0; step < steps; step++) {
-      const gaps = [0, 1, 1000, (options.minDifference ?? 0) * 1000, span, draw(span), draw(span / 50)];
-      micros += Math.round(pick(gaps));
-      clock.set(micros / 1000);
-      const id = pick(['x', 'y']);
-      const op = draw(50) === 0 ? 'clear' : pick(OPS);
-      const [got, rightly] = [await ours[op](id), await theirs[op](id)];
-      // The original includes the attempt that was not made.
-      const part = op === 'wouldLimitWithInfo' ? { millisecondsUntilAllowed: 0 } : {};
-      if (!isEqual(got, rightly, part)) differences.push({ seed, step, op, options, got, rightly });
+])(
+  '24,000 random calls return the same fields as the original, with %s logs',
+  async (_, seeds, steps, most) => {
+    const differences: unknown[] = [];
+    let micros = 0;
+    vi.spyOn(microtime, 'now').mockImplementation(() => micros);
+    for (let seed = 1; seed <= seeds; seed++) {
+      const draw = random(seed);
+      const pick = <T>(list: readonly T[]): T => list[draw(list.length)];
+      const interval = pick([10, 37, 100, 1000, 60_000]);
+      const options: RateLimiterOptions = {
+        interval,
+        maxInInterval: 1 + draw(most),
+        // Never longer than the interval, because the original would then not enforce it.
+        minDifference: Math.min(interval, pick([0, 0, 0.5, 1, 5, 20, 200])),
+      };
+      const span = interval * 1000;
+      const clock = manualClock();
+      const ours = new InMemoryRateLimiter({ ...options, clock });
+      const theirs = new original.InMemoryRateLimiter(options);
+      micros = 1_700_000_000_000_000 + draw(1e6);
+      for (let step = 0; step < steps; step++) {
+        const gaps = [0, 1, 1000, (options.minDifference ?? 0) * 1000, span, draw(span), draw(span / 50)];
+        micros += Math.round(pick(gaps));
+        clock.set(micros / 1000);
+        const id = pick(['x', 'y']);
+        const op = draw(50) === 0 ? 'clear' : pick(OPS);
+        const [got, rightly] = [await ours[op](id), await theirs[op](id)];
+        // The original includes the attempt that was not made.
+        const part = op === 'wouldLimitWithInfo' ? { millisecondsUntilAllowed: 0 } : {};
+        if (!isEqual(got, rightly, part)) differences.push({ seed, step, op, options, got, rightly });
+      }
     }
-  }
-  expect(differences).toEqual([]);
-});
+    expect(differences).toEqual([]);
+  },
+);
 
 function isEqual(a: unknown, b: unknown, part: object): boolean {
   const told = (one: unknown): string =>

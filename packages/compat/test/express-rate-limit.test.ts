@@ -48,7 +48,7 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     expect(errors).toEqual([]);
   });
 
-  test('allows the full limit again after the window', async () => {
+  test('allows the full limit again after the window ends', async () => {
     const clock = manualClock();
     const { server } = app({ store: asTheirs({ clock }) });
     const url = await listen(server);
@@ -70,14 +70,14 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     expect(await statuses(url, 3)).toEqual([200, 200, 429]);
   });
 
-  test('subtracts requests that are configured not to count', async () => {
+  test('does not count failed or successful requests if the options say to skip them', async () => {
     const failing = app({ store: asTheirs(), skipFailedRequests: true }, 500);
     expect(await statuses(await listen(failing.server), 5)).toEqual([500, 500, 500, 500, 500]);
     const fine = app({ store: asTheirs(), skipSuccessfulRequests: true });
     expect(await statuses(await listen(fine.server), 5)).toEqual([200, 200, 200, 200, 200]);
   });
 
-  test('two instances on one Redis together admit exactly the limit of concurrent requests', async () => {
+  test('two instances on one Redis together admit exactly as many concurrent requests as the limit allows', async () => {
     const prefix = freshPrefix();
     const instances = [0, 1].map(() => app({ limit: 25, store: asTheirs({ store: ownRedis(), prefix }) }));
     const urls = await Promise.all(instances.map(({ server }) => listen(server)));
@@ -85,7 +85,7 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     expect(await instances[0]?.limiter.getKey('client')).toMatchObject({ totalHits: 100 });
   });
 
-  test('the middleware detects two limiters with the same prefix that count a request twice', async () => {
+  test('the middleware detects if two limiters with the same prefix count a request twice', async () => {
     const shared = memory();
     const twice = (second: string) => {
       const first = app({ store: asTheirs({ store: shared, prefix: 'first' }) });
@@ -119,7 +119,7 @@ describe('while Redis is unavailable', () => {
     return { seen, complaints: logger.error.mock.calls.length };
   }
 
-  test('allows or denies as onFailure says, or leaves the decision to the middleware if the store throws', async () => {
+  test('requests are allowed or denied according to onFailure, or the middleware decides if the store throws', async () => {
     expect(await answers('throw', false)).toEqual({ seen: [503, 503, 503], complaints: 0 });
     expect(await answers('throw', true)).toEqual({ seen: [200, 200, 200], complaints: 3 });
     expect(await answers('allow', false)).toEqual({ seen: [200, 200, 200], complaints: 0 });

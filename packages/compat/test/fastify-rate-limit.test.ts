@@ -47,7 +47,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     };
   }
 
-  test('each incr counts one more until the window ends', async () => {
+  test('each incr adds one to the count until the window ends', async () => {
     const { clock, incr } = opened();
     expect(await incr()).toEqual({ current: 1, ttl: 1000 });
     clock.advance(400);
@@ -58,7 +58,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await incr()).toEqual({ current: 1, ttl: 1000 });
   });
 
-  test('read counts nothing', async () => {
+  test('read does not count a hit', async () => {
     const { clock, incr, read } = opened();
     expect(await read()).toEqual({ current: 0, ttl: 0 });
     await incr();
@@ -100,7 +100,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await incr()).toEqual({ current: 1, ttl: 1000 });
   });
 
-  test('with exponentialBackoff, the wait doubles each time, and a reported wait is never shortened', async () => {
+  test('with exponentialBackoff, each request made while limited doubles the wait, and a reported wait is never shortened', async () => {
     const { clock, incr, read } = opened({ exponentialBackoff: true });
     for (let i = 0; i < 2; i++) await incr();
     expect(await incr()).toEqual({ current: 3, ttl: 1000 });
@@ -131,7 +131,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await incr()).toEqual({ current: 3, ttl: wait - month });
   });
 
-  test('concurrent hits each get their own number', async () => {
+  test('concurrent hits all get different counts', async () => {
     const { incr } = opened();
     const all = await Promise.all(Array.from({ length: 200 }, () => incr()));
     expect(all.map((hit) => hit?.current ?? 0).sort((a, b) => a - b)).toEqual(
@@ -140,7 +140,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
   });
 
   test.each(['continueExceeding', 'exponentialBackoff'])(
-    'admits at most max of the concurrent hits (%s)',
+    'with %s, admits 20 of 100 concurrent hits if max is 20',
     async (option) => {
       const { incr } = opened({ [option]: true });
       const all = await Promise.all(Array.from({ length: 100 }, () => incr(20)));
@@ -149,7 +149,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
   );
 });
 
-test('each route has its own counts, routes of a group share theirs, and limiters without a route are numbered', async () => {
+test('each route has its own counts, routes of a group share counts, and each limiter without a route has its own counts', async () => {
   const store = new (sluiceStore({ clock: manualClock() }))();
   const count = async (routeOptions: object) =>
     (await hits(store.child(routeOptions), 'key', 1000, 9))?.current;
@@ -168,7 +168,7 @@ test('each route has its own counts, routes of a group share theirs, and limiter
   expect(await count({ routeInfo: {} })).toBe(1);
 });
 
-test('each registration has its own memory, unless a store is given', async () => {
+test('each registration has its own memory store, unless a store is given', async () => {
   const counts = async (Store: ReturnType<typeof sluiceStore>) => [
     (await hits(new Store(), 7, 1000, 9))?.current,
     (await hits(new Store(), '7', 1000, 9))?.current,
@@ -177,7 +177,7 @@ test('each registration has its own memory, unless a store is given', async () =
   expect(await counts(sluiceStore({ store: memory() }))).toEqual([1, 2]);
 });
 
-test('a hit is one store call, and a hit made while limited needs a few more calls', async () => {
+test('a hit needs one store call, or a few more with continueExceeding while the key is limited', async () => {
   const asked = async (params: object) => {
     const store = counted(memory());
     const route = new (sluiceStore({ store }))(params);
@@ -194,7 +194,7 @@ test('a hit is one store call, and a hit made while limited needs a few more cal
   expect(await asked({ continueExceeding: true })).toEqual([1, 1, 4, 3]);
 });
 
-test('applies onFailure of its store while Redis is unavailable, with one store call', async () => {
+test('applies the onFailure option of its store after one store call while Redis is unavailable', async () => {
   const answer = async (onFailure: 'throw' | 'allow' | 'deny') => {
     const store = counted(unreachable(onFailure));
     const seen = await hits(new (sluiceStore({ store }))({ continueExceeding: true }), 'key', 60_000, 2);
@@ -248,7 +248,7 @@ describe('with Fastify, over a socket', () => {
     expect(await statuses(url, 3)).toEqual([200, 200, 429]);
   });
 
-  test('a route has its own limit, and the routes of a group share one', async () => {
+  test('a route can have its own limit, and the routes of a group share one limit', async () => {
     const url = await start({ max: 100, timeWindow: 60_000, store: asTheirs() });
     expect(await statuses(`${url}strict`, 2)).toEqual([200, 429]);
     expect(await statuses(`${url}otp/send`, 2)).toEqual([200, 200]);
@@ -267,7 +267,7 @@ describe('with Fastify, over a socket', () => {
     expect(await statuses(url, 5)).toEqual([200, 429, 429, 403, 403]);
   });
 
-  test('two instances on one Redis together admit exactly the limit of concurrent requests', async () => {
+  test('two instances on one Redis together admit exactly as many concurrent requests as the limit allows', async () => {
     const prefix = freshPrefix();
     const urls = await Promise.all(
       [0, 1].map(() =>
@@ -287,7 +287,7 @@ const DIFFERENT = {
   'With { increment: false } it throws on redis error': 'same reason',
 };
 
-test('the tests of @fastify/rate-limit pass with Sluice in memory and on Redis, except for three', {
+test('all tests of @fastify/rate-limit except three pass with Sluice in memory and on Redis', {
   timeout: 240_000,
 }, async () => {
   const theirs = join(dirname(createRequire(import.meta.url).resolve('@fastify/rate-limit')), 'test');

@@ -82,14 +82,14 @@ async function answer(limiter: Verbs, step: Step): Promise<unknown> {
 }
 
 describe('recorded scenarios', () => {
-  test('number 93 and have 3590 steps', () => {
+  test('consist of 93 scenarios with 3590 steps', () => {
     expect(compared).toHaveLength(93);
     expect(compared.flatMap(({ steps }) => steps.filter(isCompared))).toHaveLength(3590);
   });
 
   for (const [when, base] of Object.entries({ 'that starts at 0': 0, 'in epoch time': 1_700_000_000_000 })) {
     for (const scenario of compared) {
-      test(`${scenario.id} agrees on a clock ${when}`, async () => {
+      test(`${scenario.id} gives the recorded results on a clock ${when}`, async () => {
         const clock = manualClock(base + scenario.startMicros / 1000);
         const make = (sleep: (ms: number) => void) =>
           RateLimiter.create(Number(scenario.permitsPerSecond), { ...shapeOf(scenario), clock, sleep });
@@ -119,7 +119,7 @@ describe('recorded scenarios', () => {
   });
 });
 
-describe('the API', () => {
+describe('RateLimiter', () => {
   const open = (rate: number, options: RateLimiterOptions = {}) => {
     const clock = manualClock();
     return { clock, limiter: RateLimiter.create(rate, { clock, ...options }) };
@@ -165,7 +165,7 @@ describe('the API', () => {
     expect(await waits).toEqual([0, 0.1, 0.2]);
   });
 
-  test('waits on the given clock if no sleep is given', async () => {
+  test('waits on the given clock if no sleep function is given', async () => {
     const { clock, limiter } = open(10);
     limiter.reserve();
     let passed = false;
@@ -194,7 +194,7 @@ describe('the API', () => {
     expect(limiter.reserve()).toBe(1100);
   });
 
-  test('limits again after an infinite rate without a burst becomes finite', () => {
+  test('limits again when an infinite rate without a burst becomes finite', () => {
     const { clock, limiter } = open(Infinity, { maxBurstSeconds: 0 });
     expect(limiter.getRate()).toBe(Infinity);
     clock.advance(1000);
@@ -204,7 +204,7 @@ describe('the API', () => {
     expect([limiter.reserve(), limiter.reserve()]).toEqual([0, 100]);
   });
 
-  test('idle time at an infinite rate leaves no cold permits', () => {
+  test('idle time at an infinite rate stores no permits', () => {
     const { clock, limiter } = open(Infinity, { warmup: '10s' });
     clock.advance(10_000);
     limiter.setRate(1);
@@ -275,7 +275,7 @@ describe.each(['memory', 'redis 7'])('distributed, on %s', (name) => {
   });
 
   for (const scenario of there) {
-    test(`${scenario.id} agrees to a microsecond per step`, async () => {
+    test(`${scenario.id} agrees with the original to within a microsecond per step`, async () => {
       const clock = manualClock(1_700_000_000_000 + scenario.startMicros / 1000);
       const store = makeStore(clock);
       const make = (sleep: (ms: number) => void) =>
@@ -284,7 +284,7 @@ describe.each(['memory', 'redis 7'])('distributed, on %s', (name) => {
     });
   }
 
-  test('two limiters on one key share the pace, each at its own rate', async () => {
+  test("two limiters on one key wait for each other's permits, and each charges at its own rate", async () => {
     const clock = manualClock(1_700_000_000_000);
     const store = makeStore(clock);
     const fast = RateLimiter.distributed(10, { store, key: 'a' });
@@ -294,7 +294,7 @@ describe.each(['memory', 'redis 7'])('distributed, on %s', (name) => {
     expect(await other.reserve()).toBe(0);
   });
 
-  test('at an infinite rate nothing is charged, but callers still wait for earlier debt', async () => {
+  test('at an infinite rate nothing is charged, but callers still wait for permits that were booked earlier', async () => {
     const clock = manualClock(1_700_000_000_000);
     const limiter = RateLimiter.distributed(10, { store: makeStore(clock) });
     await limiter.reserve(5);

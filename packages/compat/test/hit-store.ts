@@ -51,7 +51,7 @@ export function hitStoreClaims(
       expect(await store.increment('b')).toEqual({ totalHits: 1, resetTime: new Date(START + 100_000) });
     });
 
-    test('a window lasts to its last millisecond and no longer', async () => {
+    test('a window lasts until its last millisecond, and no longer', async () => {
       const { clock, store } = opened();
       await store.increment('a');
       clock.advance(MINUTE - 1);
@@ -61,7 +61,7 @@ export function hitStoreClaims(
       expect(await store.increment('a')).toEqual({ totalHits: 1, resetTime: new Date(START + 2 * MINUTE) });
     });
 
-    test('get counts nothing, and returns undefined for an unknown client', async () => {
+    test('get does not count a hit, and returns undefined for an unknown client', async () => {
       const { store } = opened();
       expect(await store.get('a')).toBeUndefined();
       await store.increment('a');
@@ -101,7 +101,7 @@ export function hitStoreClaims(
       expect((await store.increment('b')).totalHits).toBe(2);
     });
 
-    test('concurrent increments each get their own number', async () => {
+    test('concurrent increments all get different counts', async () => {
       const { store } = opened();
       const hits = await Promise.all(Array.from({ length: 200 }, () => store.increment('a')));
       expect(hits.map(({ totalHits }) => totalHits).sort((a, b) => a - b)).toEqual(
@@ -152,7 +152,7 @@ export function hitStoreClaims(
     expect((await store.increment('a')).totalHits).toBe(2);
   });
 
-  test('keys are local only in the default memory', () => {
+  test('keys are local only in the default memory store', () => {
     expect(make().localKeys).toBe(true);
     expect(make({ store: memory() }).localKeys).toBe(false);
   });
@@ -176,7 +176,7 @@ export function hitStoreClaims(
     expect(resetTime.getTime()).toBeLessThanOrEqual(Date.now() + MINUTE);
   });
 
-  test('a hit is one store call', async () => {
+  test('a hit needs one store call', async () => {
     const counting = counted(memory());
     const store = make({ store: counting });
     store.init({ windowMs: MINUTE });

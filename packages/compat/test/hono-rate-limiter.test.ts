@@ -47,7 +47,7 @@ test('allows requests up to the limit, denies the next one, and reports the wait
   expect(refused.headers.get('retry-after')).toBe('60');
 });
 
-test('allows the full limit again after the window', async () => {
+test('allows the full limit again after the window ends', async () => {
   const clock = manualClock();
   const url = await app({ store: asTheirs({ clock }) });
   expect(await statuses(url, 3)).toEqual([200, 200, 429]);
@@ -64,14 +64,14 @@ test('the getKey and resetKey functions of the context call the store', async ()
   expect(await statuses(url, 4)).toEqual([200, 200, 200, 429]);
 });
 
-test('subtracts requests that are configured not to count', async () => {
+test('does not count failed or successful requests if the options say to skip them', async () => {
   const failing = await app({ store: asTheirs(), skipFailedRequests: true }, 500);
   expect(await statuses(failing, 5)).toEqual([500, 500, 500, 500, 500]);
   const fine = await app({ store: asTheirs(), skipSuccessfulRequests: true });
   expect(await statuses(fine, 5)).toEqual([200, 200, 200, 200, 200]);
 });
 
-test('two instances on one Redis together admit exactly the limit of concurrent requests', async () => {
+test('two instances on one Redis together admit exactly as many concurrent requests as the limit allows', async () => {
   const prefix = freshPrefix();
   const urls = await Promise.all(
     [0, 1].map(() => app({ limit: 25, store: asTheirs({ store: ownRedis(), prefix }) })),
@@ -102,7 +102,7 @@ test('counts the messages of a WebSocket', async () => {
   expect([code, reason.toString()]).toEqual([1008, 'Too many requests, please try again later.']);
 });
 
-test('rejects resetExpiryOnChange, with which the original RedisStore restarts the window at each hit', async () => {
+test('rejects the option resetExpiryOnChange, with which the original RedisStore restarts the window at each hit', async () => {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   const prefix = freshPrefix();
   const theirs = new RedisStore({

@@ -38,20 +38,23 @@ describe.each(['memory', 'redis 7'])('the service in the guide, on %s', (name) =
     return { outcomes, resets };
   }
 
-  test.each(scenarios)('$id $name allows and denies with the recorded reasons', async (scenario) => {
-    // At 4/3 calls a second the original reports when the older of two hits expires, but still denies at that instant.
-    const resets = scenario.id === 'misskey-11' ? 19 : 0;
-    expect(await differences(scenario)).toEqual({ outcomes: 0, resets });
-  });
+  test.each(scenarios)(
+    '$id $name: calls are allowed, or denied with the recorded reasons',
+    async (scenario) => {
+      // At 4/3 calls a second the original reports when the older of two hits expires, but still denies at that instant.
+      const resets = scenario.id === 'misskey-11' ? 19 : 0;
+      expect(await differences(scenario)).toEqual({ outcomes: 0, resets });
+    },
+  );
 });
 
-test('the recording has 11 scenarios with 163 steps, 131 of them denied', () => {
+test('the recording has 11 scenarios with 163 steps, of which 131 are denied', () => {
   const steps = scenarios.flatMap((scenario) => scenario.steps);
   expect([scenarios.length, steps.length]).toEqual([11, 163]);
   expect(steps.filter(({ expect }) => expect !== null)).toHaveLength(131);
 });
 
-test('the guide contains the code that is tested here', () => {
+test('the Misskey guide contains the code that these tests run', () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
   const code = read('misskey-guide.ts')
     .replace(/^import [^;]*;/, '')
@@ -60,7 +63,7 @@ test('the guide contains the code that is tested here', () => {
   expect(read('../../../docs/migrate/misskey.md')).toContain(code);
 });
 
-test('with the same limits, sluice-compat/sharkey decides like the recorded Misskey at 106 of 163 steps', async () => {
+test('with the same limits, sluice-compat/sharkey makes the same decision as the recorded Misskey at 106 of 163 steps', async () => {
   let agree = 0;
   for (const { limit, factor = 1, steps } of scenarios) {
     const clock = manualClock();

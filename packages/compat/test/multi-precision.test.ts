@@ -62,14 +62,14 @@ const recording = sort(
 for (const store of ['memory', 'redis 7']) {
   const makeStore = STORES[store];
 
-  describe(store, () => {
+  describe(`on ${store}`, () => {
     for (const { claim, run: runOver } of recording.vectors) {
       test(claim, async () => {
         expect(await runOver(makeStore)).toEqual([]);
       });
     }
 
-    test('counts for no identifier if one is denied', async () => {
+    test('counts a call for none of its identifiers if one of them is denied', async () => {
       const limiter = createMultiPrecision([[60, 3, 1]], { store: makeStore(manualClock()) });
       expect(await limiter.incr('a', 2)).toBe(false);
       expect(await limiter.incr(['b', 'a'], 2)).toBe(true);
@@ -78,7 +78,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(await limiter.incr('c', 2)).toBe(false);
     });
 
-    test('counts for no rule if one denies', async () => {
+    test('counts a call for none of the rules if one of them denies it', async () => {
       const clock = manualClock();
       const limiter = createMultiPrecision(
         [
@@ -110,7 +110,7 @@ for (const store of ['memory', 'redis 7']) {
       expect((await limiter.violatedRules('a'))[0]).toBe(minute);
     });
 
-    test('a precision below a second covers the whole duration', async () => {
+    test('a rule with a precision below a second covers its whole interval', async () => {
       const clock = manualClock(700_000_000);
       // 2.1 / 0.7 is a little more than 3.
       const limiter = createMultiPrecision([[2.1, 3, 0.7]], { store: makeStore(clock) });
@@ -123,7 +123,7 @@ for (const store of ['memory', 'redis 7']) {
   });
 }
 
-test("the recording of Carlson's script has 13 scenarios with 415 steps, of which 8 with 231 steps must agree and 3 are left out", () => {
+test("the recording of Carlson's script has 13 scenarios with 415 steps, of which 8 scenarios with 231 steps must agree and 3 scenarios are left out", () => {
   const { scenarios } = load<{ scenarios: Scenario[] }>('carlson');
   const divides = (rule: Rule): boolean => {
     const [duration, , precision = duration] = 'interval' in rule ? [rule.interval, 0, rule.precision] : rule;
@@ -148,7 +148,7 @@ describe('RateLimit of ratelimit.js', () => {
       expect(call((...args) => resolve(args))).toBeUndefined();
     });
 
-  test('calls back with the result, with or without a weight', () =>
+  test('passes the result to the callback, with or without a weight', () =>
     punctually(100, async () => {
       const limiter = new RateLimit(client, [{ interval: 3600, limit: 3 }], { prefix: ownName() });
       expect(await heard((callback) => limiter.incr('127.0.0.1', callback))).toEqual([null, false]);
@@ -168,7 +168,7 @@ describe('RateLimit of ratelimit.js', () => {
     await expect(limiter.incr('a')).rejects.toThrow('down');
   });
 
-  test('instances with one prefix and different windows count separately, and a new limit keeps the count', () =>
+  test('instances with the same prefix but different windows count separately, and an instance with a new limit keeps the count', () =>
     punctually(100, async () => {
       const prefix = ownName();
       const hour = (limit: number): Rule => ({ interval: 3600, limit, precision: 60 });
@@ -239,11 +239,11 @@ describe('invalid arguments', () => {
     ['ERR_NUMBER', 'rules.0.precision', make([[10, 1, -1]])],
     ['ERR_UNKNOWN_OPTION', 'rules.0.precison', make([{ interval: 1, limit: 1, precison: 1 }])],
     ['ERR_UNKNOWN_OPTION', 'options.perfix', make([[1, 1]], { perfix: 'a' })],
-  ])('%s: %s', (code, option, construct) => {
+  ])('throw %s for %s', (code, option, construct) => {
     expect(construct).toThrow(expect.objectContaining({ code, option }));
   });
 
-  test('rejects an empty list of identifiers and a weight that is not a number, and counts nothing', async () => {
+  test('an empty list of identifiers and a weight that is not a number are rejected, and nothing is counted', async () => {
     const limiter = createMultiPrecision([[60, 1]], { clock: manualClock() });
     await expect(limiter.incr([])).rejects.toMatchObject({ code: 'ERR_OPTIONS', option: 'ids' });
     await expect(limiter.incr('a', Number.NaN)).rejects.toMatchObject({ code: 'ERR_COST' });

@@ -108,7 +108,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     });
   });
 
-  test('admits exactly the limit of concurrent hits', async () => {
+  test('admits exactly as many concurrent hits as the limit allows', async () => {
     const { hit } = opened();
     const records = await Promise.all(Array.from({ length: 200 }, () => hit(60_000, 50, 60_000)));
     const passed = records.filter(({ isBlocked }) => !isBlocked);
@@ -135,7 +135,7 @@ test('rounds a ttl that changes with every request up by at most an eighth, to b
   expect(plans.size).toBeLessThan(50);
 });
 
-test('a hit is one store call, even when it blocks, but a block shorter than the ttl needs one more', async () => {
+test('a hit needs one store call, even if it blocks the key, but a block shorter than the ttl needs one more', async () => {
   const store = counted(memory());
   const storage = sluiceStore({ store });
   for (const block of [1000, 0, 500]) {
@@ -144,7 +144,7 @@ test('a hit is one store call, even when it blocks, but a block shorter than the
   expect(store.asked()).toBe(4 + 4 + 4 + 1);
 });
 
-test('applies onFailure of its store while Redis is unavailable', async () => {
+test('applies the onFailure option of its store while Redis is unavailable', async () => {
   const answer = (onFailure: 'throw' | 'allow' | 'deny') =>
     sluiceStore({ store: unreachable(onFailure) }).increment('key', 60_000, 2, 1000, 'default');
   expect(await answer('allow')).toMatchObject({ totalHits: 1, isBlocked: false });
@@ -254,7 +254,7 @@ describe('with Nest, over a socket', () => {
     expect(await statuses(url, 3)).toEqual([200, 200, 429]);
   });
 
-  test('a route can have its own limits, or none', async () => {
+  test('a route can have its own limits, or no limits', async () => {
     const clock = manualClock();
     const url = await start([{ ttl: 60_000, limit: 2 }], asTheirs({ clock }));
     expect(await statuses(`${url}strict`, 2)).toEqual([200, 429]);
@@ -282,7 +282,7 @@ describe('with Nest, over a socket', () => {
     expect(refused.headers.get('retry-after-long')).toBe('60');
   });
 
-  test('two instances on one Redis together admit exactly the limit of concurrent requests', async () => {
+  test('two instances on one Redis together admit exactly as many concurrent requests as the limit allows', async () => {
     const prefix = freshPrefix();
     const urls = await Promise.all(
       [0, 1].map(() => start([{ ttl: 60_000, limit: 25 }], asTheirs({ store: ownRedis(), prefix }))),

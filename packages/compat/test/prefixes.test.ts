@@ -8,18 +8,18 @@ import { memory } from 'sluice';
 import { redis } from 'sluice/redis';
 
 describe.each(Object.entries({ express, fastify, hono, nest }))(
-  'the second store of %s',
+  'a second sluiceStore() for %s',
   (_, sluiceStore) => {
     const refused = expect.objectContaining({ code: 'ERR_MISSING_OPTION', option: 'sluiceStore.prefix' });
 
-    test('needs a prefix if it shares a store with the first', () => {
+    test('requires a prefix if it uses the same store as the first one', () => {
       const store = memory();
       sluiceStore({ store });
       expect(() => sluiceStore({ store })).toThrow(refused);
       sluiceStore({ store, prefix: 'login' });
     });
 
-    test('needs a prefix if it shares a Redis client with the first', async () => {
+    test('requires a prefix if it uses the same Redis client as the first one', async () => {
       const client = new Redis({ port: inject('redisPort'), lazyConnect: true });
       client.on('error', () => {});
       sluiceStore({ store: redis(client) });
@@ -28,7 +28,7 @@ describe.each(Object.entries({ express, fastify, hono, nest }))(
       client.disconnect();
     });
 
-    test('needs no prefix if it has its own store', () => {
+    test('does not require a prefix if it has its own store', () => {
       sluiceStore();
       sluiceStore();
       sluiceStore({ store: memory() });

@@ -83,8 +83,8 @@ test('with execEvenly, msBeforeNext is the time that remains after the delay, as
   expect(waits.slice(1).every((waited) => waited > 400)).toBe(true);
 });
 
-describe('the original and ours on Redis', () => {
-  test('set without a duration uses the duration of the limiter', async () => {
+describe('on Redis, both the original and Sluice', () => {
+  test('use the duration of the limiter if set is called without a duration', async () => {
     for (const limiter of bothOnRedis({ points: 5, duration: 1000 })) {
       const set: RateLimiterMemory['set'] = limiter.set.bind(limiter);
       expect(await set('a', 2)).toMatchObject({ consumedPoints: 2, msBeforeNext: 1_000_000 });
@@ -95,7 +95,7 @@ describe('the original and ours on Redis', () => {
     }
   });
 
-  test('points and durations may be strings of digits', async () => {
+  test('accept strings of digits as points and durations', async () => {
     for (const limiter of bothOnRedis({ points: 10, duration: 1000 })) {
       const text = '2' as unknown as number;
       expect(await limiter.consume('a', text)).toMatchObject({ consumedPoints: 2, remainingPoints: 8 });
@@ -116,7 +116,7 @@ describe('the original and ours on Redis', () => {
   });
 });
 
-test('set without a duration, and strings of digits, work the same in memory', async () => {
+test('RateLimiterMemory accepts strings of digits, and uses its own duration if set is called without one', async () => {
   const clock = manualClock(1_700_000_000_000);
   const limiter = new RateLimiterMemory({ points: 10, duration: 5, clock });
   expect(await limiter.set('a', 2)).toMatchObject({ consumedPoints: 2, msBeforeNext: 5000 });
@@ -185,7 +185,7 @@ describe('RateLimiterValkey', () => {
     idle.disconnect();
   });
 
-  test('rejects the option of RateLimiterRedis', () => {
+  test('rejects rejectIfRedisNotReady, which is an option of RateLimiterRedis', () => {
     const options = { storeClient: client, points: 2, duration: 10, rejectIfRedisNotReady: true };
     expect(() => new RateLimiterValkey(options)).toThrow(
       expect.objectContaining({ code: 'ERR_UNKNOWN_OPTION' }),
@@ -194,7 +194,7 @@ describe('RateLimiterValkey', () => {
 });
 
 describe('rejectIfRedisNotReady', () => {
-  test('recognizes when a client of node-redis 3 is connected', async () => {
+  test('rejects calls until a client of node-redis 3 is connected', async () => {
     const storeClient = redis3.createClient({ port });
     const options = { storeClient, points: 9, duration: 10, rejectIfRedisNotReady: true };
     const limiter = new RateLimiterRedis({
@@ -207,7 +207,7 @@ describe('rejectIfRedisNotReady', () => {
     storeClient.end(true);
   });
 
-  test('recognizes when a client of node-redis is connected', async () => {
+  test('rejects calls until a client of node-redis is connected', async () => {
     const storeClient = createClient({ socket: { port } });
     const options = { storeClient, points: 9, duration: 10, rejectIfRedisNotReady: true };
     const limiter = new RateLimiterRedis({ ...options, useRedisPackage: true, keyPrefix: freshPrefix() });
@@ -218,7 +218,7 @@ describe('rejectIfRedisNotReady', () => {
   });
 });
 
-test("our classes are assignable to the original's types", async () => {
+test('the classes of Sluice are assignable to the types of rate-limiter-flexible', async () => {
   const plain: IRateLimiterOptions = { points: 2, duration: 10 };
   const stored: IRateLimiterStoreOptions = { ...plain, storeClient: client, inMemoryBlockOnConsumed: 3 };
   const onRedis: IRateLimiterRedisOptions = { ...stored, rejectIfRedisNotReady: false };
@@ -234,7 +234,7 @@ test("our classes are assignable to the original's types", async () => {
   expect(await new RateLimiterQueue(limiters[0], queued).getTokensRemaining('a')).toBe(1);
 });
 
-describe("the original's wrappers around ours", () => {
+describe("the original's wrappers around our limiters", () => {
   const make = (options: Partial<IRateLimiterOptions> = {}): RateLimiterMemory =>
     new RateLimiterMemory({ points: 2, duration: 10, ...options });
 
@@ -286,7 +286,7 @@ describe("our wrappers around the original's limiters", () => {
     expect(await answer(bursty.consume('a'))).toMatchObject({ rejected: { consumedPoints: 3 } });
   });
 
-  test('RateLimiterQueue waits for the next duration', async () => {
+  test('RateLimiterQueue waits for the next window', async () => {
     const queue = new RateLimiterQueue(make({ duration: 0.05 }));
     expect(await queue.removeTokens(1)).toBe(0);
     expect(await queue.removeTokens(1)).toBe(0);

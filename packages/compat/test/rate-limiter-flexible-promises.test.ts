@@ -27,7 +27,7 @@ let prefixes = 0;
 const freshPrefix = (): string => `rlf docs ${process.pid} ${++prefixes}`;
 
 for (const name of ['memory', 'redis 7'] as const) {
-  describe(`${name}: behavior that the original only documents`, () => {
+  describe(`on ${name}, as the original documents but does not implement`, () => {
     const clock = manualClock(1_700_000_000_000);
     const make = (options: RateLimiterOptions): RateLimiterMemory =>
       new RateLimiterMemory({ ...options, store: STORES[name](clock) });
@@ -81,7 +81,7 @@ for (const name of ['memory', 'redis 7'] as const) {
       expect(await limiter.get('a')).toBeNull();
     });
 
-    test('numbers may be changed at run time, and an open window keeps its end', async () => {
+    test('points and duration can be changed at run time, and a window that has started keeps its end', async () => {
       const limiter = make({ points: 1, duration: 10 });
       await limiter.consume('a');
       limiter.points = 3;
@@ -90,7 +90,7 @@ for (const name of ['memory', 'redis 7'] as const) {
       expect(await limiter.consume('b')).toMatchObject({ remainingPoints: 2, msBeforeNext: 60_000 });
     });
 
-    test('execEvenly delays by an equal share of the remaining time, and at least by the minimum', async () => {
+    test('execEvenly delays each call by an equal part of the remaining time, and at least by the minimum delay', async () => {
       const delays: number[] = [];
       const after = (delay: number, wake: () => void): (() => void) => {
         delays.push(delay);
@@ -138,7 +138,7 @@ const failing: Store<Promise<Decision>> = {
 };
 
 describe('RateLimiterRedis', () => {
-  test('counts on the server of its client, together with all limiters of the same prefix', () =>
+  test('keeps its counts on the server of its client, where limiters with the same prefix share them', () =>
     punctually(100, async () => {
       const options = { points: 2, duration: 100, storeClient: client, keyPrefix: freshPrefix() };
       await new RateLimiterRedis(options).consume('a');
@@ -155,7 +155,7 @@ describe('RateLimiterRedis', () => {
     expect(await limiter.get('a')).toMatchObject({ consumedPoints: 100 });
   });
 
-  test('rejects a key that consumed inMemoryBlockOnConsumed points without asking the server', async () => {
+  test('does not call the store to reject a key that has consumed inMemoryBlockOnConsumed points', async () => {
     const clock = manualClock(1_700_000_000_000);
     const store = watched(memory({ clock }));
     const limiter = new RateLimiterRedis({
@@ -175,7 +175,7 @@ describe('RateLimiterRedis', () => {
     expect(await limiter.consume('a')).toMatchObject({ consumedPoints: 1 });
   });
 
-  test('inMemoryBlockDuration outlasts the window, until delete or deleteInMemoryBlockedAll', async () => {
+  test('a block of inMemoryBlockDuration outlasts the window, until delete or deleteInMemoryBlockedAll is called', async () => {
     const clock = manualClock(1_700_000_000_000);
     const limiter = new RateLimiterRedis({
       points: 1,
@@ -258,14 +258,14 @@ describe('RateLimiterUnion', () => {
     new RateLimiterMemory({ points: 5, duration: 20, keyPrefix: 'b', clock }),
   ];
 
-  test('resolves with results by prefix, and rejects with the results of the limiters that deny', async () => {
+  test('resolves with the results by prefix, or rejects with the results of the limiters that deny', async () => {
     const union = new RateLimiterUnion(...two());
     expect(await union.consume('k')).toMatchObject({ a: { remainingPoints: 0 }, b: { remainingPoints: 4 } });
     const reason: unknown = await union.consume('k').catch((refused: unknown) => refused);
     expect(reason).toEqual({ a: new RateLimiterRes(0, 10_000, 2, false) });
   });
 
-  test('charges no limiter if one denies', async () => {
+  test('charges none of its limiters if one of them denies', async () => {
     const [a, b] = two();
     const union = new RateLimiterUnion(a, b);
     await union.consume('k');
@@ -322,7 +322,7 @@ describe('RateLimiterQueue', () => {
     ]);
   });
 
-  test('a caller that finds others waiting joins the queue without asking the store', async () => {
+  test('a call joins the queue without a store call if other calls are waiting', async () => {
     const clock = manualClock();
     const store = watched(memory({ clock }));
     const queue = new RateLimiterQueue(new RateLimiterMemory({ points: 1, duration: 1, store }), { clock });
@@ -335,7 +335,7 @@ describe('RateLimiterQueue', () => {
     expect(store.hits).toHaveLength(asked);
   });
 
-  test('keys do not wait for each other', async () => {
+  test('calls for different keys do not wait for each other', async () => {
     const clock = manualClock();
     const queue = new RateLimiterQueue(new RateLimiterMemory({ points: 1, duration: 60, clock }), { clock });
     await queue.removeTokens(1, 'a');
@@ -345,7 +345,7 @@ describe('RateLimiterQueue', () => {
     expect(await queue.getTokensRemaining('c')).toBe(1);
   });
 
-  test('rejects calls beyond the queue size, calls that ask for too much, and calls that expired', async () => {
+  test('rejects calls beyond the queue size, calls for more tokens than the limit, and calls that have expired', async () => {
     const clock = manualClock(1_000_000);
     const limiter = new RateLimiterMemory({ points: 2, duration: 60, clock });
     const queue = new RateLimiterQueue(limiter, { maxQueueSize: 2, clock });
@@ -362,7 +362,7 @@ describe('RateLimiterQueue', () => {
     expect(await next).toBe(1);
   });
 
-  test('waits for a burst limiter as well', async () => {
+  test('also waits for the points of a BurstyRateLimiter', async () => {
     const clock = manualClock();
     const bursty = new BurstyRateLimiter(
       new RateLimiterMemory({ points: 1, duration: 1, clock }),
@@ -379,7 +379,7 @@ describe('RateLimiterQueue', () => {
     expect(at).toEqual([0, 0, 1000, 2000]);
   });
 
-  test('asks again once a second for a key that is blocked forever', async () => {
+  test('retries once a second for a key that is blocked without an end', async () => {
     const clock = manualClock();
     const store = watched(memory({ clock }));
     const limiter = new RateLimiterMemory({ points: 1, duration: 1, store });
@@ -429,7 +429,7 @@ describe('RateLimiterQueue', () => {
     expect(alarms.size).toBe(0);
   });
 
-  test('rejects a call whose store call fails, and serves the next one', async () => {
+  test('rejects a call whose store call fails, and still handles the next call', async () => {
     const broken = new RateLimiterQueue(new RateLimiterMemory({ points: 1, duration: 1, store: failing }));
     await expect(broken.removeTokens(1)).rejects.toThrow('the server is gone');
     await expect(broken.removeTokens(1)).rejects.toThrow('the server is gone');
@@ -465,7 +465,7 @@ describe('options', () => {
     expect(() => new RateLimiterRedis(all as never)).toThrow(message);
   });
 
-  test('rejects calls without a key and with fractional or negative points, and changes nothing', async () => {
+  test('calls without a key or with fractional or negative points are rejected and change nothing', async () => {
     const limiter = new RateLimiterMemory({ points: 2, duration: 10 });
     await expect(limiter.consume(undefined as unknown as string)).rejects.toThrow('ERR_KEY');
     for (const points of [-1, 0.5, Number.NaN]) {
@@ -476,7 +476,7 @@ describe('options', () => {
     expect(await limiter.consume('a', 0)).toMatchObject({ remainingPoints: 2, consumedPoints: 0 });
   });
 
-  test('a numeric key is the same as its digits', async () => {
+  test('a number as a key is the same as the string of its digits', async () => {
     const limiter = new RateLimiterMemory({ points: 2, duration: 10 });
     await limiter.consume(7);
     expect(await limiter.get('7')).toMatchObject({ consumedPoints: 1 });

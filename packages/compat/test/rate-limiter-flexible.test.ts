@@ -110,7 +110,7 @@ describe('compared with the original in memory, on a shared clock', () => {
 
   for (const store of ['memory', 'redis 7'] as const) {
     const sequences = store === 'memory' ? 200 : 25;
-    test(`${store}: ${sequences} random sequences of 60 calls have equal results`, async () => {
+    test(`${sequences} random sequences of 60 calls on ${store} give the same results`, async () => {
       let compared = 0;
       const differences: unknown[] = [];
       for (let seed = 1; seed <= sequences; seed++) {
@@ -145,7 +145,7 @@ describe('compared with the original in memory, on a shared clock', () => {
   }
 });
 
-test('compared with the original on Redis 7, 30 random sequences of 40 calls have equal results except for elapsed time', async () => {
+test('30 random sequences of 40 calls give the same results as the original on Redis 7, except for elapsed time', async () => {
   const differences: unknown[] = [];
   let compared = 0;
   for (let seed = 1; seed <= 30; seed++) {
@@ -204,7 +204,7 @@ test('BurstyRateLimiter gives the same results as the original in all 50 calls',
   vi.useRealTimers();
 });
 
-test("a RateLimiterRes prints as the original's does", () => {
+test("a RateLimiterRes is converted to the same string and JSON as the original's", () => {
   const ours = new RateLimiterRes(1, 2, 3, true);
   const theirs = new original.RateLimiterRes(1, 2, 3, true);
   expect([String(ours), JSON.stringify(ours)]).toEqual([String(theirs), JSON.stringify(theirs)]);

@@ -46,10 +46,10 @@ const run = scenarios.filter((scenario) => why(scenario) === undefined);
 
 for (const name of STORE_NAMES) {
   const makeStore = STORES[name];
-  describe(name, () => {
+  describe(`on ${name}`, () => {
     for (const scenario of run) {
       const steps = compared(scenario);
-      test(`${scenario.id} agrees at all ${steps.length} steps`, async () => {
+      test(`${scenario.id} agrees with the recording at all ${steps.length} steps`, async () => {
         const clock = manualClock();
         const throttle = createClThrottle({ store: makeStore(clock) });
         const differences: unknown[] = [];
@@ -62,7 +62,7 @@ for (const name of STORE_NAMES) {
       });
     }
 
-    test('any number of parameter sets share the state of a key, which is one arrival time', async () => {
+    test('all sets of parameters share the state of a key, which is a single arrival time', async () => {
       const clock = manualClock(1_700_000_000_000);
       const throttle = createClThrottle({ store: makeStore(clock) });
       for (let burst = 0; burst < 50; burst++) await throttle('k', burst, 1, 1);
@@ -71,7 +71,7 @@ for (const name of STORE_NAMES) {
       expect(await throttle('k', 49, 2, 1, 0)).toEqual([1, 50, 0, 25, 50]);
     });
 
-    test('a negative quantity refunds, and never beyond the full burst', async () => {
+    test('a negative quantity refunds units, but never beyond the full burst', async () => {
       const throttle = createClThrottle({ store: makeStore(manualClock(1000)) });
       expect(await throttle('k', 3, 2, 1, 4)).toEqual([0, 4, 0, -1, 2]);
       expect(await throttle('k', 3, 2, 1, -1)).toEqual([0, 4, 1, -1, 2]);
@@ -104,7 +104,7 @@ test('reports a wait below a millisecond as one second, not as 0', () => {
   expect(throttle('k', 0, 1, 10)).toEqual([0, 1, 0, -1, 10]);
 });
 
-test('two commands share keys only if they have the same store', () => {
+test('two results of createClThrottle share keys only if they use the same store', () => {
   const store = memory({ clock: manualClock() });
   createClThrottle({ store })('k', 1, 1, 1);
   expect(createClThrottle({ store })('k', 1, 1, 1)[2]).toBe(0);

@@ -47,27 +47,30 @@ describe.each([
   ['memory', 40],
   ['redis 7', 4],
 ])('on %s', (store, seeds) => {
-  test.each(['binary', 'nary', 'uniform'] as const)('mode %s agrees in every field', async (mode) => {
-    for (let seed = 1; seed <= seeds; seed++) {
-      const draw = random(seed);
-      const oneOf = <T>(list: readonly T[]): T => list[draw(list.length)];
-      const limits = Array.from({ length: 1 + draw(3) }, () => ({
-        interval: oneOf([10, 100, 1000, 60_000]),
-        maxInInterval: 1 + draw(15),
-        minDifference: oneOf([0, 0, 1, 5, 200]),
-      }));
-      let micros = 1_700_000_000_000_000 + seed;
-      const clock = manualClock();
-      const options: RateLimiterFactoryOptions = { limits, mode, store: STORES[store](clock) };
-      const limiter = rateLimiterFactory(options);
-      const expected = { x: rule(limits, mode), y: rule(limits, mode) };
-      const span = limits[0].interval * 1000;
-      for (let step = 0; step < 60; step++) {
-        micros += oneOf([0, 0, 1, 1000, span / 10, span, draw(span)]);
-        clock.set(micros / 1000);
-        const [id, n] = [oneOf(['x', 'y'] as const), oneOf([1, 1, 1, 1 + draw(17)])];
-        expect(await limiter(id, n), `seed ${seed}, step ${step}`).toEqual(expected[id](n, micros));
+  test.each(['binary', 'nary', 'uniform'] as const)(
+    'mode %s returns the same fields as the rule in the readme',
+    async (mode) => {
+      for (let seed = 1; seed <= seeds; seed++) {
+        const draw = random(seed);
+        const oneOf = <T>(list: readonly T[]): T => list[draw(list.length)];
+        const limits = Array.from({ length: 1 + draw(3) }, () => ({
+          interval: oneOf([10, 100, 1000, 60_000]),
+          maxInInterval: 1 + draw(15),
+          minDifference: oneOf([0, 0, 1, 5, 200]),
+        }));
+        let micros = 1_700_000_000_000_000 + seed;
+        const clock = manualClock();
+        const options: RateLimiterFactoryOptions = { limits, mode, store: STORES[store](clock) };
+        const limiter = rateLimiterFactory(options);
+        const expected = { x: rule(limits, mode), y: rule(limits, mode) };
+        const span = limits[0].interval * 1000;
+        for (let step = 0; step < 60; step++) {
+          micros += oneOf([0, 0, 1, 1000, span / 10, span, draw(span)]);
+          clock.set(micros / 1000);
+          const [id, n] = [oneOf(['x', 'y'] as const), oneOf([1, 1, 1, 1 + draw(17)])];
+          expect(await limiter(id, n), `seed ${seed}, step ${step}`).toEqual(expected[id](n, micros));
+        }
       }
-    }
-  });
+    },
+  );
 });

@@ -27,14 +27,14 @@ const ownName = (): string => `rolling ${process.pid} ${++names}`;
 for (const store of ['memory', 'redis 7']) {
   const makeStore = STORES[store];
 
-  describe(store, () => {
+  describe(`on ${store}`, () => {
     for (const { claim, run } of [...risingstack.vectors, ...classdojo.vectors]) {
       test(claim, async () => {
         expect(await run(makeStore)).toEqual([]);
       });
     }
 
-    test('with coarse sub-windows, acknowledges at least 99 % of what the original acknowledged', async () => {
+    test('with coarse sub-windows, acknowledges at least 99 % of the actions that the original acknowledged', async () => {
       let [ours, theirs] = [0, 0];
       for (const scenario of risingstackScenarios.filter(isCoarse)) {
         for (const n of await acknowledgedIn(scenario, makeStore)) ours += n;
@@ -43,7 +43,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(ours / theirs).toBeGreaterThan(0.99);
     });
 
-    test('a log with more entries than buckets never exceeds the limit, and still admits nine tenths of it', async () => {
+    test('a log with more entries than buckets never exceeds the limit, and still admits nine tenths of the limit', async () => {
       const clock = manualClock();
       const [interval, maxInInterval] = [1000, 2000];
       const limiter = rateLimiterFactory({ interval, maxInInterval, buckets: 10, store: makeStore(clock) });
@@ -84,7 +84,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(await limiter('u')).toMatchObject({ acknowledged: 1, wait: 10_000 });
     });
 
-    test('mode uniform counts far beyond the limit, and a batch that is too large has an infinite wait', async () => {
+    test('mode uniform counts actions far beyond the limit, and a batch larger than the limit has an infinite wait', async () => {
       const clock = manualClock();
       const options = { interval: 1000, maxInInterval: 3, mode: 'uniform' } as const;
       const limiter = rateLimiterFactory({ ...options, store: makeStore(clock) });
@@ -127,7 +127,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(await limiter.limit(7)).toBe(false);
     });
 
-    test('a float rounding error does not add a millisecond', async () => {
+    test('a floating-point rounding error does not add a millisecond to the wait', async () => {
       const clock = manualClock();
       const limiter = new InMemoryRateLimiter({ interval: 10.1, maxInInterval: 1, store: makeStore(clock) });
       for (let micros = 0; micros < 100; micros++) {
@@ -159,7 +159,7 @@ for (const store of ['memory', 'redis 7']) {
   });
 }
 
-test('replays 70 scenarios of RisingStack with 3238 steps, 26 of them with 927 steps exactly, and leaves out 22 scenarios', () => {
+test('replays 70 RisingStack scenarios with 3238 steps, of which 26 scenarios with 927 steps must agree exactly, and leaves out 22 scenarios', () => {
   const exact = risingstackScenarios.filter(({ exactLog }) => exactLog);
   expect(risingstack.vectors).toHaveLength(70);
   expect(risingstack.vectors.reduce((sum, { steps }) => sum + steps, 0)).toBe(3238);
@@ -168,13 +168,13 @@ test('replays 70 scenarios of RisingStack with 3238 steps, 26 of them with 927 s
   expect(Object.values(risingstack.leftOut).flat()).toHaveLength(22);
 });
 
-test('replays 32 scenarios of classdojo with 1300 steps, and leaves out 34 of the old API and 2 whose clock goes back', () => {
+test('replays 32 classdojo scenarios with 1300 steps, and leaves out 34 scenarios of the old API and 2 in which the clock goes back', () => {
   expect(classdojo.vectors).toHaveLength(32);
   expect(classdojo.vectors.reduce((sum, { steps }) => sum + steps, 0)).toBe(1300);
   expect(Object.values(classdojo.leftOut).map((names) => names.length)).toEqual([34, 2]);
 });
 
-describe('a limiter of rateLimiterFactory', () => {
+describe('a limiter from rateLimiterFactory', () => {
   const options = { interval: 1000, maxInInterval: 5, clock: manualClock() };
   const left = (acknowledged: number, actionsRemaining: number, wait: number): RollingResult => ({
     acknowledged,
@@ -194,7 +194,7 @@ describe('a limiter of rateLimiterFactory', () => {
     expect(await limiter(7 as unknown as string, 2)).toEqual(left(2, 0, 1_000_000));
   });
 
-  test('passes results only to the callback if there is one', async () => {
+  test('passes results only to the callback if a callback is given', async () => {
     const limiter = rateLimiterFactory(options);
     const heard = (call: (callback: (...args: unknown[]) => void) => unknown): Promise<unknown[]> =>
       new Promise((resolve) => {
@@ -241,7 +241,7 @@ test('limiters share keys only if they have the same namespace', async () => {
   expect((await make(there)('u', 2)).actionsRemaining).toBe(3);
 });
 
-test('a check with three limits and a minimum difference is one command', async () => {
+test('a check with three limits and a minimum difference needs one Redis command', async () => {
   const sent: string[] = [];
   const counting = {
     send: (command: readonly string[]) => {
@@ -268,7 +268,7 @@ describe('four concurrent clients on one key', () => {
     return Promise.all(Array.from({ length: 400 }, (_, i) => callers[i % 4]()));
   };
 
-  test.each(['binary', 'nary'] as const)('mode %s acknowledges exactly the limit', async (mode) => {
+  test.each(['binary', 'nary'] as const)('get exactly the limit acknowledged in mode %s', async (mode) => {
     const namespace = ownName();
     const results = await calls((one) => {
       const limits = [
@@ -281,7 +281,7 @@ describe('four concurrent clients on one key', () => {
     expect(results.reduce((sum, { acknowledged }) => sum + acknowledged, 0)).toBe(100);
   });
 
-  test('use the limit to the last action with batches in mode nary', async () => {
+  test('use up the whole limit with batches in mode nary', async () => {
     const namespace = ownName();
     const results = await calls((one) => {
       const options = { interval: 60_000, maxInInterval: 100, mode: 'nary', namespace } as const;
@@ -306,7 +306,7 @@ describe('four concurrent clients on one key', () => {
   });
 });
 
-test('RedisRateLimiter keeps its state in the Redis of its client, by namespace', () =>
+test('RedisRateLimiter keeps separate state for each namespace in the Redis server of its client', () =>
   punctually(100, async () => {
     const [here, there] = [ownName(), ownName()];
     const make = (namespace: string) =>
@@ -348,7 +348,7 @@ describe('invalid options', () => {
     ['ERR_MISSING_OPTION', 'options.namespace', inRedis({ ...good, client })],
     ['ERR_MISSING_OPTION', 'options.client', inRedis({ ...good, namespace: 'a' })],
     ['ERR_OPTIONS', 'redis.client', inRedis({ ...good, namespace: 'a', client: {} })],
-  ])('%s: %s', (code, option, make) => {
+  ])('throw %s for %s', (code, option, make) => {
     expect(make).toThrow(expect.objectContaining({ code, option }));
   });
 });

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type LimitInfo, sendRateLimitHeaders } from '../src/sharkey.ts';
 
-describe('headers over a socket', () => {
+describe('rate-limit headers over a socket', () => {
   const BLOCKED: LimitInfo = {
     blocked: true,
     remaining: 0,
@@ -32,7 +32,7 @@ describe('headers over a socket', () => {
     return Object.fromEntries(headers);
   }
 
-  test('reach the client of Express 5', async () => {
+  test('reach the client of an Express 5 server', async () => {
     const app = express();
     app.get('/', (_, response) => {
       sendRateLimitHeaders(response, BLOCKED);
@@ -41,7 +41,7 @@ describe('headers over a socket', () => {
     expect(await headersFrom(app as unknown as RequestListener)).toMatchObject(sent);
   });
 
-  test('reach the client of Fastify', async () => {
+  test('reach the client of a Fastify server', async () => {
     const app = Fastify();
     app.get('/', async (_, reply) => {
       sendRateLimitHeaders(reply, BLOCKED);
@@ -52,7 +52,7 @@ describe('headers over a socket', () => {
     await app.close();
   });
 
-  test('reach the client of node:http', async () => {
+  test('reach the client of a node:http server', async () => {
     const headers = await headersFrom((_, response) => {
       sendRateLimitHeaders(response, { ...BLOCKED, blocked: false });
       response.end();

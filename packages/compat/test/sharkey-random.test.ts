@@ -88,7 +88,7 @@ describe.each([
   ['memory', 120],
   ['redis 7', 6],
 ])('on %s', (store, scenarios) => {
-  test(`${scenarios * 60} calls, with factors that change and a clock that goes back, agree in every field`, async () => {
+  test(`${scenarios * 60} calls, with factors that change and a clock that goes back, return the same fields as the reference`, async () => {
     for (let seed = 1; seed <= scenarios; seed++) {
       const draw = random(seed);
       const clock = manualClock(1_700_000_000_000 + seed);

@@ -36,7 +36,7 @@ function scaled([size, dripRate, dripSize]: readonly [number, number, number], f
   return { ...bucket, fullResetMs, fullResetSec: ceil(fullResetMs / 1000) };
 }
 
-test('translates 10,000 random limits as the formulas do', () => {
+test('translates 10,000 random limits to the same numbers as the documented formulas', () => {
   const draw = random(5);
   const oneOf = <T>(list: readonly T[]): T => list[draw(list.length)];
   const number = (): number =>
@@ -83,7 +83,7 @@ test.each<[string, object, unknown]>([
   ['max', { max: 0, duration: 1000 }, 0],
   ['duration', { max: 1, duration: -1 }, -1],
   ['minInterval', { minInterval: -1 }, -1],
-])('rejects an invalid %s by name: %j', async (name, numbers, value) => {
+])('rejects an invalid %s with an error that names it: %j', async (name, numbers, value) => {
   const limit = { key: 'k', ...numbers } as RateLimit;
   const refusal = { code: 'ERR_NUMBER', option: `limit k: ${name}`, value };
   expect(() => translateLimit(limit, 2)).toThrow(expect.objectContaining(refusal));
@@ -123,7 +123,7 @@ const UNLIMITED = {
 };
 
 test.each([{ disabled: true, factor: () => -1 }, { factor: () => 0 }, { factor: async () => 0 }])(
-  'reports a call with the unlimited limit %o as unlimited each time, and counts nothing',
+  'reports every call as unlimited with the options %o, and counts nothing',
   async (options) => {
     const store = STORES['memory'](manualClock());
     const { limit } = createSkRateLimiterService({ store, ...options });
@@ -134,8 +134,8 @@ test.each([{ disabled: true, factor: () => -1 }, { factor: () => 0 }, { factor: 
   },
 );
 
-describe.each(['memory', 'redis 7'])('a result, on %s', (name) => {
-  test('of the call that fills a bucket of size 1 shows when the next call passes', async () => {
+describe.each(['memory', 'redis 7'])('on %s, the result', (name) => {
+  test('for the call that fills a bucket of size 1 says when the next call can pass', async () => {
     const clock = manualClock(1_700_000_000_000);
     const { limit } = createSkRateLimiterService({ store: STORES[name](clock), clock });
     const one: RateLimit = { type: 'bucket', key: 'one', size: 1, dripRate: 1500 };
@@ -148,7 +148,7 @@ describe.each(['memory', 'redis 7'])('a result, on %s', (name) => {
     expect(await limit(one, 'a')).toEqual({ blocked: false, ...full });
   });
 
-  test('with a drip size above 1 reports a full reset after the number of drips that empties the bucket', async () => {
+  test('for a drip size above 1 reports a full reset after the number of drips that empties the bucket', async () => {
     const clock = manualClock(1_700_000_000_000);
     const { limit } = createSkRateLimiterService({ store: STORES[name](clock), clock });
     const five: RateLimit = { type: 'bucket', key: 'five', size: 5, dripRate: 1000, dripSize: 2 };
@@ -170,7 +170,7 @@ describe.each(['memory', 'redis 7'])('a result, on %s', (name) => {
     expect(await limit(five, 'a')).toMatchObject({ blocked: false, remaining: 1, fullResetMs: 2000 });
   });
 
-  test('with an asynchronous factor of 0.5 shows twice the size and twice the rate', async () => {
+  test('for an asynchronous factor of 0.5 shows twice the size and twice the rate', async () => {
     const clock = manualClock(1_700_000_000_000);
     const factor = async (): Promise<number> => 0.5;
     const { limit } = createSkRateLimiterService({ store: STORES[name](clock), clock, factor });
@@ -181,7 +181,7 @@ describe.each(['memory', 'redis 7'])('a result, on %s', (name) => {
   });
 });
 
-test('of calls with 400 keys and 4 factors, at least 98 % find the bucket of their key and actor', async () => {
+test('at least 98 % of the calls with 400 keys and 4 factors use the bucket of their key and actor', async () => {
   const clock = manualClock(1_700_000_000_000);
   let factor = 1;
   const { limit } = createSkRateLimiterService({ clock, factor: () => factor });
@@ -199,7 +199,7 @@ test('of calls with 400 keys and 4 factors, at least 98 % find the bucket of the
   expect(shared).toBeGreaterThan(0.98 * 400 * factors.length);
 });
 
-test('headers are in order, and the last two are only sent when blocked', () => {
+test('headers are sent in the documented order, and the last two only for a blocked call', () => {
   const info = { remaining: 0, resetSec: 2, resetMs: 1001, fullResetSec: 3, fullResetMs: 2050 };
   const open = [
     ['X-RateLimit-Clear', '2.050'],

@@ -56,7 +56,7 @@ const stores: readonly [string, (clock: ManualClock) => Store | undefined][] = [
 ];
 
 describe.each(stores)('recorded scenarios, on %s', (_, makeStore) => {
-  test.each(recorded.scenarios)('$id $name agrees in every field', async (scenario) => {
+  test.each(recorded.scenarios)('$id $name: every field is the same as recorded', async (scenario) => {
     const { baseMs, env, limits, policies, steps } = scenario;
     const clock = manualClock(baseMs);
     const service = createSkRateLimiterService({
@@ -75,7 +75,7 @@ describe.each(stores)('recorded scenarios, on %s', (_, makeStore) => {
   });
 });
 
-test('all 1053 recorded translations agree', () => {
+test('all 1053 translations are the same as recorded', () => {
   expect(recorded.translations).toHaveLength(1053);
   for (const { limit, factor, expect: numbers, error } of recorded.translations) {
     if (error === undefined) expect(translateLimit(limit, factor), JSON.stringify(limit)).toEqual(numbers);
@@ -83,7 +83,7 @@ test('all 1053 recorded translations agree', () => {
   }
 });
 
-test('all 249 recorded headers agree, in order', () => {
+test('all 249 lists of headers are the same as recorded, including their order', () => {
   expect(recorded.headers).toHaveLength(249);
   for (const { info, headers } of recorded.headers) expect(rateLimitHeaders(info)).toEqual(headers);
 });
@@ -101,7 +101,7 @@ function service(options: SkRateLimiterOptions = {}) {
 }
 
 describe('a factor', () => {
-  test('is requested once for all concurrent calls', async () => {
+  test('is requested once for all concurrent calls of an actor', async () => {
     const asked: Actor[] = [];
     const { limit } = service({
       factor: async (actor) => {
@@ -114,7 +114,7 @@ describe('a factor', () => {
     expect(answers.filter(({ blocked }) => !blocked)).toHaveLength(20);
   });
 
-  test('that has changed takes effect after 60 seconds and keeps the calls in the bucket', async () => {
+  test('that has changed takes effect after 60 seconds, and the calls in the bucket are kept', async () => {
     let factor = 1;
     const { clock, limit } = service({ factor: () => factor });
     for (let i = 0; i < 10; i++) await limit(TEN, 'a');
@@ -141,7 +141,7 @@ describe('a factor', () => {
     expect(asked).toBe(2);
   });
 
-  test('is requested again when the clock went back', async () => {
+  test('is requested again when the clock goes back', async () => {
     let asked = 0;
     const { clock, limit } = service({ factor: () => ++asked });
     await limit(TEN, 'a');
@@ -151,7 +151,7 @@ describe('a factor', () => {
     expect(asked).toBe(2);
   });
 
-  test('of a user does not apply to a string with the same id, although they share the bucket', async () => {
+  test('of a user object does not apply to a string with the same id, although both actors use the same bucket', async () => {
     const { limit } = service({ factor: (actor) => (typeof actor === 'string' ? 1 : 10) });
     expect((await limit(TEN, 'u')).remaining).toBe(9);
     expect((await limit(TEN, { id: 'u' })).blocked).toBe(true);
@@ -171,7 +171,7 @@ describe('a factor', () => {
     await expect(service({ factor: () => factor }).limit(TEN, 'a')).rejects.toThrow('[ERR_NUMBER]');
   });
 
-  test('is remembered for the last 10,000 actors, and for at most 20,000', async () => {
+  test('is remembered for at least the last 10,000 actors, and for at most 20,000 actors', async () => {
     let asked = 0;
     const { limit } = service({
       factor() {
@@ -212,7 +212,7 @@ describe('the state', () => {
     }
   });
 
-  test('is separate for different keys and actors, even if they are equal when joined', async () => {
+  test('is separate for different pairs of key and actor, even if joining each pair gives the same text', async () => {
     const { limit } = service();
     const one = (key: string): RateLimit => ({ type: 'bucket', key, size: 1 });
     for (let i = 0; i < 500; i++) {
@@ -221,7 +221,7 @@ describe('the state', () => {
     }
   });
 
-  test('is one row for each key that clients invent, and outlives the limiter that wrote it', async () => {
+  test('takes one row for each key that clients invent, and outlives the limiter that wrote it', async () => {
     const store = memory({ clock: manualClock() });
     const { limit } = service({ store });
     for (let i = 0; i < 2000; i++) await limit({ type: 'bucket', key: `/files/${i}`, size: 1 + i }, 'a');
@@ -239,7 +239,7 @@ describe('the state', () => {
     expect(await limit(TEN, 'a')).toMatchObject({ blocked: false, remaining: 0, resetMs: 60_000 });
   });
 
-  test('has a full reset that fits the calls in the bucket, even if the clock went back or the bucket shrank', async () => {
+  test('is reported with a full reset that matches the calls in the bucket, even if the clock went back or the bucket shrank', async () => {
     let factor = 1;
     const { clock, limit } = service({ factor: () => factor });
     const five: RateLimit = { type: 'bucket', key: 'five', size: 5, dripSize: 2, dripRate: 1000 };
@@ -277,19 +277,19 @@ describe('invalid arguments', () => {
     { key: 'k', minInterval: -0.1 },
     { key: 'k', minInterval: Infinity },
   ];
-  test.each(bad)('rejects the limit %o', (limit) => {
+  test.each(bad)('the limit %o is rejected', (limit) => {
     expect(() => translateLimit(limit as RateLimit, 1)).toThrow('[ERR_NUMBER]');
     expect(translateLimit(limit as RateLimit, 0)).toBe(null);
   });
 
-  test('rejects a limit without a key and a call without an actor', async () => {
+  test('a limit without a key and a call without an actor are rejected', async () => {
     const { limit } = service();
     await expect(limit({ type: 'bucket', size: 1 } as RateLimit, 'a')).rejects.toThrow('limit.key');
     await expect(limit(TEN, null as unknown as string)).rejects.toThrow('actor');
     await expect(limit(TEN, {} as { id: string })).rejects.toThrow('[ERR_KEY]');
   });
 
-  test('rejects a misspelled option', () => {
+  test('a misspelled option is rejected', () => {
     expect(() => createSkRateLimiterService({ factors: () => 1 } as object)).toThrow('[ERR_UNKNOWN_OPTION]');
     expect(() => createSkRateLimiterService({ factor: 2 } as object)).toThrow('[ERR_OPTIONS]');
   });
@@ -319,7 +319,7 @@ describe('on Redis', () => {
     expect(answers.filter(({ remaining }) => remaining === 0)).toHaveLength(55);
   });
 
-  test('a check is one command, and calls with another factor use the same bucket', async () => {
+  test('a check needs one command, and calls with a different factor use the same bucket', async () => {
     const client = connect();
     const commands: string[] = [];
     const store: Store = redis(

@@ -108,10 +108,10 @@ const run = recorded.scenarios.filter(
 
 for (const name of ['memory', 'redis 7'] as const) {
   const makeStore = STORES[name];
-  describe(name, () => {
+  describe(`on ${name}`, () => {
     for (const scenario of run) {
       const steps = compared(scenario);
-      test(`${scenario.id} agrees at all ${steps.length} steps`, async () => {
+      test(`${scenario.id} agrees with the recording at all ${steps.length} steps`, async () => {
         const clock = manualClock();
         const store = makeStore(clock);
         const limiters = new Map<string, GcraRateLimiter<MaybePromise<Decision>>>();
@@ -140,7 +140,7 @@ for (const name of ['memory', 'redis 7'] as const) {
       });
     }
 
-    test('a negative quantity refunds, and never beyond the full burst', async () => {
+    test('a negative quantity refunds units, but never beyond the full burst', async () => {
       const quota = { maxRate: perSec(2), maxBurst: 3 };
       const limiter = createGcraRateLimiter({ quota, store: makeStore(manualClock(1000)) });
       await limiter.rateLimit('k', 4);
@@ -168,7 +168,7 @@ test('replays 52 scenarios with 2096 steps and leaves out 5 scenarios', () => {
   expect([run.length, steps, recorded.scenarios.length - run.length]).toEqual([52, 2096, 5]);
 });
 
-test('our headers equal those of all 28 recorded responses', () => {
+test('the headers equal those of all 28 recorded responses', () => {
   expect(recorded.httpResponses).toHaveLength(28);
   for (const { headers, limit, remaining, resetAfterNs, retryAfterNs } of recorded.httpResponses) {
     const result = { limit, remaining, resetAfter: resetAfterNs / 1e6, retryAfter: retryAfterNs / 1e6 };
@@ -176,7 +176,7 @@ test('our headers equal those of all 28 recorded responses', () => {
   }
 });
 
-test('accepts or rejects all 30 quotas as recorded, with the same interval', () => {
+test('accepts or rejects each of 30 quotas like the original, with the same interval', () => {
   expect(recorded.constructors).toHaveLength(30);
   for (const { result, emissionIntervalNs, ...quota } of recorded.constructors) {
     const make = () =>

@@ -112,7 +112,7 @@ describe('the code for the limits of the page', () => {
   });
 
   test.each(['steady', 'bursts', 'poisson', 'edge', 'rogue'] as const)(
-    'for the command line counts the same as the page on %s traffic',
+    'for the command line gives the same counts as the page on %s traffic',
     async (kind) => {
       const limits = [...RATED.map((name) => `9/10s ${name}`), ...WITH_OPTIONS];
       const state = { ...FIRST, limits, traffic: TRAFFIC[kind] };
@@ -120,7 +120,7 @@ describe('the code for the limits of the page', () => {
     },
   );
 
-  test('for the command line replays a log by its file name and its key field', () => {
+  test('for the command line replays a log with its file name and key field', () => {
     const state = { ...FIRST, limits: ['10/s'], traffic: TRAFFIC.log };
     expect(codeOf('CLI', state, { name: 'my.log', by: 'ip' })).toBe(
       "sluice replay my.log --policy '10/s' --by ip\n",

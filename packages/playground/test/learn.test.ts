@@ -37,7 +37,7 @@ test('an instance drops requests that the picture no longer shows', () => {
   expect(instance.levels.length).toBeLessThan(1000);
 });
 
-test('every picture moves, and decides requests that the reader adds', async () => {
+test('every picture is animated, and decides requests that the reader sends', async () => {
   const page = await site.open('#learn');
   const canvases = page.locator('figure canvas');
   expect(await canvases.count()).toBe(CHAPTERS.length);

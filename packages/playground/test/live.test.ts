@@ -128,7 +128,7 @@ test('shows exact counts of near-limit requests and of the most denied keys', as
   expect(names).toEqual(['api', 'login', 'search']);
 });
 
-test('shows an open breaker when Redis dies, and a closed one when it is back', async () => {
+test('shows an open breaker when Redis fails, and a closed breaker when Redis is back', async () => {
   const redis = await redisServer();
   const store = `redis://127.0.0.1:${redis.port}`;
   const server = await serve(temporaryFile(LIMITS), '--store', store, '--deadline', '1s');
@@ -148,7 +148,7 @@ test('shows an open breaker when Redis dies, and a closed one when it is back', 
   await expect.poll(health, { timeout: 20_000 }).toEqual(['up', 'closed']);
 });
 
-test('shows a new configuration with its time, and the error of an invalid one', async () => {
+test('shows a new configuration with its time, and the error in an invalid configuration', async () => {
   const file = temporaryFile('limits: { a: 1/h }');
   const server = await serve(file);
   const own = await look(server);

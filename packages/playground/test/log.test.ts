@@ -10,7 +10,7 @@ not a line
 203.0.113.9 - - [10/Oct/2025:13:55:37 -0700] "GET /b HTTP/1.1" 200 12 "-" "curl/8"`;
 
 describe('a recorded log', () => {
-  test('in access log format is read by address, in chronological order, with its original time', () => {
+  test('in access log format is keyed by address, in chronological order, with the original times', () => {
     const { traffic, by, skipped } = readLog('access.log', COMBINED);
     expect([...traffic.times]).toEqual([0, 1000, 2000]);
     expect([...traffic.keys].map((key) => traffic.names[key])).toEqual([
@@ -32,7 +32,7 @@ describe('a recorded log', () => {
     ],
     ['CSV', 'path,Timestamp,key\n"/a,b",1760000000500,ann\n/c,1760000002000,ben\n', 'key', 0],
     ['a time and a name', '1760000000.5 ann\n1760000002 ben\n', undefined, 0],
-  ])('reads %s', (_, text, by, skipped) => {
+  ])('in the form of %s is read', (_, text, by, skipped) => {
     const log = readLog('log', text);
     expect([...log.traffic.times]).toEqual([500, 2000]);
     expect(log.traffic.names).toEqual(['ann', 'ben']);

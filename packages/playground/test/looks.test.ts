@@ -35,8 +35,8 @@ async function openPart(hash: string, options: Parameters<Site['open']>[1]): Pro
   return page;
 }
 
-describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-  test.each(PARTS)('%s has no accessibility violations (axe)', async (_, hash) => {
+describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
+  test.each(PARTS)('the %s part has no accessibility violations (axe)', async (_, hash) => {
     const page = await openPart(hash, { colorScheme, reducedMotion: 'reduce' });
     const { violations } = await new AxeBuilder({ page })
       .withTags(['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'])
@@ -48,7 +48,7 @@ describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
   });
 });
 
-test.each(PARTS)('%s fits a width of 360 pixels', async (name, hash) => {
+test.each(PARTS)('the %s part fits a width of 360 pixels', async (name, hash) => {
   const page = await openPart(hash, { viewport: { width: 360, height: 740 } });
   const wide = await page.evaluate(() => [
     document.documentElement.scrollWidth,
@@ -98,7 +98,7 @@ test('the layout does not shift while loading, typing invalid text, selecting a 
   await page.context().close();
 });
 
-test('the whole page is within 150 kB compressed', () => {
+test('the whole page is smaller than 150 kB when compressed', () => {
   const files = readdirSync(site.folder, { recursive: true, withFileTypes: true }).filter((entry) =>
     entry.isFile(),
   );
@@ -119,7 +119,7 @@ test('the page works from a file, without a server or network', async () => {
   await page.context().close();
 });
 
-test('everything can be reached and changed with the keyboard', async () => {
+test('all controls can be reached and changed with the keyboard', async () => {
   const page = await site.open();
   const reached = new Set<string>();
   for (let i = 0; i < 90; i++) {

@@ -95,7 +95,7 @@ describe("a limit's text", () => {
     expect(partsOf(write([part]))).toEqual([part]);
   });
 
-  test('can be changed from any algorithm to any other, and is always valid', () => {
+  test('can be changed from any algorithm to any other algorithm, and is always valid', () => {
     for (const from of ALGORITHMS) {
       const [rate] = partsOf('10/10s');
       const first = changed(rate, { algorithm: from });
@@ -124,7 +124,7 @@ describe("a limit's text", () => {
     ['concurrency { limit 3 }', 'limit 3', 'limit: 10'],
     ['5/s & min-interval { }', 'min-interval { }', 'every'],
     ['5/s & min-interval { every: 1s } & min-interval { every: 1s }', 'min-interval { every: 1s }', 'twice'],
-  ])('%s has an invalid option, which is marked at %s', (text, words, why) => {
+  ])('%s has an invalid option, and "%s" is marked', (text, words, why) => {
     const { mistake } = read(text);
     expect(text.slice(mistake?.from, mistake?.to)).toBe(words);
     expect(mistake?.why).toContain(why);
@@ -139,7 +139,7 @@ describe("a limit's text", () => {
     ['10/s fixed-window burst 3', 'burst 3', 'no burst'],
     ['10/s & 5/min slow', 'slow', 'unknown word'],
     ['10/s & 10/s', '10/s', 'is given twice'],
-  ])('%s is invalid, which is marked at %s', (text, word, why) => {
+  ])('%s is invalid, and "%s" is marked', (text, word, why) => {
     const { mistake } = read(text);
     expect(text.slice(mistake?.from, mistake?.to)).toBe(word);
     expect(mistake?.why).toContain(why);
@@ -163,7 +163,7 @@ describe('a run', () => {
     expect(Math.min(...gaps)).toBe(1000);
   });
 
-  test.each(RATED)('of %s makes the same decisions as direct calls of the library', (algorithm) => {
+  test.each(RATED)('of %s makes the same decisions as direct calls to the library', (algorithm) => {
     const run = runOf(`4/3s ${algorithm}`, { ...TRAFFIC.poisson, rate: 3 });
     let now = 0;
     const { traffic } = run;
@@ -215,7 +215,7 @@ describe('a run', () => {
   });
 
   test.each(['10/10s burst 3', '6/5s sliding-log', '3/2s fixed-window'])(
-    'admits a request that waits for %s at the same time as acquire',
+    'admits requests that wait under the limit %s at the same times as acquire',
     async (text) => {
       const options = { ...TRAFFIC.bursts, size: 7, every: 8000 };
       const run = runOf(text, options, 6000);
@@ -267,7 +267,7 @@ describe('a run', () => {
 });
 
 describe('traffic', () => {
-  test('is the same for the same seed, and different for another', () => {
+  test('is the same for the same seed, and different for another seed', () => {
     const { times } = generate(TRAFFIC.poisson);
     expect(generate(TRAFFIC.poisson).times).toEqual(times);
     expect(generate({ ...TRAFFIC.poisson, seed: 2 }).times).not.toEqual(times);
@@ -289,7 +289,7 @@ describe('traffic', () => {
   });
 });
 
-describe('a link', () => {
+describe('a shared link', () => {
   test('restores the state from which it was created', () => {
     const state = {
       limits: ['10/s burst 20', '5/min & 100/h fixed-window'],
@@ -300,7 +300,7 @@ describe('a link', () => {
     expect(fromQuery('')).toEqual(FIRST);
   });
 
-  test('with invalid parts gets defaults', () => {
+  test('uses defaults for invalid parts', () => {
     const odd = fromQuery(
       `traffic=__proto__&rate=NaN&size=-1&length=1e99&patience=x&${'limit=1/s&'.repeat(9)}`,
     );

@@ -48,7 +48,7 @@ describe('a log', () => {
   });
 });
 
-test('any text of a limit is parsed and written back, or marked as invalid at a range within it', () => {
+test('any text for a limit is parsed and written back, or marked as invalid at a range within the text', () => {
   const limits = textOf([
     ...' /&{}:,"'.split(''),
     ...'10|1_000|0|1e9|s|10s|month|burst|gcra|fixed-window|penalty|__proto__: 1'.split('|'),
@@ -88,7 +88,7 @@ test('any link gives a valid state, and the link of that state gives the same st
   );
 });
 
-test('the numbers of a link never generate more traffic than can be drawn', () => {
+test('the numbers in a shared link never generate more traffic than can be drawn', () => {
   const number = fc.constantFrom('0.01', '1', '7', '1000', '100000', '86400000');
   const kind = fc.constantFrom('edge', 'steady', 'bursts', 'poisson', 'rogue');
   fc.assert(
@@ -122,7 +122,7 @@ test('a stream gives the same events, however it is split', () => {
   );
 });
 
-describe('200,000 characters are parsed in linear time', () => {
+describe('parsing 200,000 characters takes linear time', () => {
   const PARTS = [
     ...' ,"[]{}:/&=\\\t1a'.split(''),
     '""',
@@ -144,7 +144,7 @@ describe('200,000 characters are parsed in linear time', () => {
     'a stream': (text) => eventParser(() => {})(text),
   };
 
-  test.each(Object.entries(READERS))('%s', (_, reads) => {
+  test.each(Object.entries(READERS))('in %s', (_, reads) => {
     for (const part of PARTS) {
       const text = part.repeat(Math.ceil(200_000 / part.length));
       const start = process.cpuUsage();
@@ -162,7 +162,7 @@ function tried(make: () => unknown): void {
   }
 }
 
-test('any answer of a server is converted to numbers', () => {
+test('any response of a server is converted to numbers', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (body) => {
       const { allowed, policy, ...numbers } = numbersOf(body);

@@ -39,7 +39,7 @@ async function loud(index: number): Promise<number> {
 }
 
 describe('the initial page', () => {
-  test('highlights the double burst of the fixed window, which the log and gcra do not have', async () => {
+  test('highlights the double burst of the fixed window, which sliding-log and gcra do not allow', async () => {
     expect(await statsOf(page, 0)).toMatchObject({ Admitted: '40', Denied: '20', 'Worst 10 s': '20 of 10' });
     expect(await statsOf(page, 1)).toMatchObject({ Admitted: '30', 'Worst 10 s': '10 of 10' });
     await expect.poll(() => loud(0)).toBeGreaterThan(0.08);
@@ -51,7 +51,7 @@ describe('the initial page', () => {
 });
 
 describe('text and sliders', () => {
-  test('follow each other', async () => {
+  test('stay in sync', async () => {
     await fresh();
     await limitText(0).fill('25/30s token-bucket burst 5');
     expect(await slider(0, 'limit').getAttribute('aria-valuetext')).toBe('25');
@@ -80,7 +80,7 @@ describe('text and sliders', () => {
     expect(await lane(0).locator('mark').count()).toBe(0);
   });
 
-  test('combine two limits in one lane, which must both allow a request', async () => {
+  test('combine two limits in one lane, where both limits must allow a request', async () => {
     await fresh('limit=10%2F10s');
     await lane(0).getByText('+ Combine with another limit').click();
     expect(await limitText(0).inputValue()).toBe('10/10s & 20/40s fixed-window');
@@ -149,7 +149,7 @@ describe('traffic', () => {
     ['Bursts', 'each burst', '80 requests'],
     ['Poisson', 'seed', 'requests'],
     ['Rogue script', 'the script', 'requests'],
-  ])('%s changes the chart, and so do its sliders', async (name, knob, said) => {
+  ])('of kind %s changes the chart, and so do its sliders', async (name, knob, said) => {
     await fresh();
     const before = await statsOf(page, 0);
     await page.getByRole('radio', { name }).check();
@@ -161,7 +161,7 @@ describe('traffic', () => {
     await shot(page, `traffic-${name.toLowerCase().replace(' ', '-')}`);
   });
 
-  test('of a rogue script denies only the script, and the table shows it', async () => {
+  test('from a rogue script leads to denials only for the script, as the table shows', async () => {
     await fresh('limit=10%2F10s&traffic=rogue');
     const rows = page.locator('.by-key tbody tr');
     expect(await rows.first().locator('th').textContent()).toBe('script');
@@ -206,7 +206,7 @@ describe('traffic', () => {
     await page.getByText('a.txt contains no line with a valid time').waitFor();
   });
 
-  test('that waits is admitted later instead of denied', async () => {
+  test('that may wait is admitted later instead of being denied', async () => {
     await fresh('limit=10%2F10s+burst+3');
     const before = await statsOf(page, 0);
     await page.getByLabel('when denied').selectOption({ label: 'wait up to 5 s' });
@@ -218,7 +218,7 @@ describe('traffic', () => {
 });
 
 describe('the explanation of a request', () => {
-  test('names the policy, what was left, and when the request would pass', async () => {
+  test('names the policy, the remaining units, and when the request would pass', async () => {
     await fresh('limit=10%2F10s+sliding-log');
     const canvas = lane(0).locator('canvas');
     const box = await canvas.boundingBox();
@@ -331,7 +331,7 @@ describe('exporting', () => {
     await other.context().close();
   });
 
-  test('the code has the numbers of the page, and is copied as shown', async () => {
+  test('the code contains the numbers on the page, and is copied exactly as it is shown', async () => {
     await fresh('limit=7%2F3s+burst+2');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await slider(0, 'limit').press('ArrowRight');

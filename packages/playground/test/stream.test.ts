@@ -11,7 +11,7 @@ function heard(...pieces: string[]): [name: string, data: string][] {
 }
 
 describe('server-sent events', () => {
-  test('are complete, however the text was split', () => {
+  test('are parsed completely, however the text is split', () => {
     const text =
       'event: config\ndata: {"a":\ndata: 1}\n\n: comment\r\n\r\nretry: 1000\ndata:x\n\nevent: lost\n\n';
     const expected = [
@@ -28,7 +28,7 @@ describe('server-sent events', () => {
   });
 });
 
-test('a gap of several seconds splits the points into two stretches', () => {
+test('a gap of several seconds splits the points of a chart into two groups', () => {
   const points = [0, 1000, 2000, 9000, 10_000].map((at) => ({
     at,
     allowed: 1,
@@ -39,7 +39,7 @@ test('a gap of several seconds splits the points into two stretches', () => {
   expect(stretchesOf(points).map((stretch) => stretch.length)).toEqual([3, 2]);
 });
 
-test('null in an answer means Infinity', () => {
+test('null in a response means Infinity', () => {
   expect(
     numbersOf({ allowed: false, policy: 'p', limit: 1, remaining: 0, retryAfter: null, resetAfter: 5 }),
   ).toEqual({

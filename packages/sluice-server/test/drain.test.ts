@@ -16,7 +16,7 @@ describe('SIGTERM', () => {
   // A connection that is idle for the last second of a drain is closed, so a client that stalls fails this test.
   const under = <T>(run: () => Promise<T>) => punctually(500, run);
 
-  test('under load loses no response, and the process exits with code 0', () =>
+  test('under load does not lose a response, and the process exits with code 0', () =>
     under(async () => {
       const server = await started('--config', temporaryFile('limits: { a: 1000000/h }'));
       const agent = new Agent({ keepAlive: true, maxSockets: 32 });
@@ -86,7 +86,7 @@ describe('SIGTERM', () => {
       agent.destroy();
     }));
 
-  test('is not delayed by connections without requests', async () => {
+  test('stops the server without waiting for connections that have no requests', async () => {
     const server = await started('--config', temporaryFile('limits: { a: 1/h }'));
     const silent = connect(server.port, '127.0.0.1');
     await once(silent, 'connect');
@@ -185,7 +185,7 @@ describe('requests that arrive at the last moment', () => {
     },
   );
 
-  test('HTTP: answers a request sent before idle connections are closed, although timers run before sockets are read', () =>
+  test('HTTP: a request sent before idle connections are closed is answered, although timers run before sockets are read', () =>
     punctually(300, async () => {
       const { port, listener } = await opened(openHttp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
@@ -205,7 +205,7 @@ describe('requests that arrive at the last moment', () => {
   // If this machine stalls for half a second, the client is too late.
   const within = <T>(run: () => Promise<T>) => punctually(200, run);
 
-  test('RESP: answers a command sent before the shutdown, although timers run before sockets are read', () =>
+  test('RESP: a command sent before the shutdown is answered, although timers run before sockets are read', () =>
     within(async () => {
       const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
@@ -219,7 +219,7 @@ describe('requests that arrive at the last moment', () => {
       await drained;
     }));
 
-  test('RESP: answers a command sent before an idle connection is closed, although timers run before sockets are read', () =>
+  test('RESP: a command sent before an idle connection is closed is answered, although timers run before sockets are read', () =>
     punctually(300, async () => {
       const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);

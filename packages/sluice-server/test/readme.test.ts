@@ -43,7 +43,7 @@ async function printedBy(args: readonly string[]): Promise<string> {
   return output();
 }
 
-test('installing the packed package provides the command', async () => {
+test('installing the packed package provides the sluice command', async () => {
   const [install = '', once = '', ...more] = installing;
   expect([install, ...more]).toEqual(['npm install --global sluice-server']);
   const folder = mkdtempSync(join(tmpdir(), 'sluice-command-'));
@@ -60,7 +60,7 @@ test('installing the packed package provides the command', async () => {
   expect(existsSync(join(folder, 'node_modules/.bin/sluice'))).toBe(true);
 }, 120_000);
 
-test('the first two commands of the README work, and the response is the one shown', async () => {
+test('the first two commands in the README work, and give the response that the README shows', async () => {
   const [serve = '', curl = '', ...more] = beginning;
   expect(more).toEqual([]);
   const [verb, ...args] = argumentsOf(serve, { 'limits.yaml': temporaryFile(limits) });
@@ -74,7 +74,7 @@ test('the first two commands of the README work, and the response is the one sho
 test.each([
   ['limits', limits],
   ['descriptors', descriptors],
-])('sluice check accepts the %s', async (_, text) => {
+])('sluice check accepts the %s in the README', async (_, text) => {
   await printedBy(['check', temporaryFile(text)]);
 });
 
@@ -214,7 +214,7 @@ test('metrics are pushed to the collector that the command in the README names',
 describe('trying limits', () => {
   const [simulate = '', replay = '', ...more] = trying;
 
-  test('on synthetic traffic shows that requests above the rate are denied', async () => {
+  test('on synthetic traffic shows that requests above the limit are denied', async () => {
     expect(more).toEqual([]);
     const printed = await printedBy(argumentsOf(simulate, {}));
     const [, requests = 0, allowed = 0] = (/(\d+) requests: (\d+) allowed/.exec(printed) ?? []).map(Number);

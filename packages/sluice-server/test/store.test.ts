@@ -14,7 +14,7 @@ const LIMITS =
 const QUESTION = { limit: 'a', key: 'x' };
 
 describe('a store that is unavailable', () => {
-  test('gives a 503 with a fault if --on-failure is throw, is shown in /metrics, and is used again when it is back', async () => {
+  test('gives a 503 with a fault if --on-failure is throw, is reported in /metrics, and is used again when it is back', async () => {
     const redis = await redisServer();
     const server = await serving(LIMITS, {
       store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '2s', onFailure: 'throw' },
@@ -51,7 +51,7 @@ describe('a store that is unavailable', () => {
     await again.stop();
   }, 30_000);
 
-  test('is replaced by this server, which decides with the same limits', async () => {
+  test('is replaced by the memory of the server, which enforces the same limits', async () => {
     const redis = await redisServer();
     const url = `redis://127.0.0.1:${redis.port}`;
     const server = await serving(LIMITS, { store: { url, deadline: '2s' } });
@@ -64,7 +64,7 @@ describe('a store that is unavailable', () => {
     await server.drain();
   });
 
-  test('allows requests if --on-failure is allow', async () => {
+  test('lets requests pass if --on-failure is allow', async () => {
     const redis = await redisServer();
     const url = `redis://127.0.0.1:${redis.port}`;
     const server = await serving(LIMITS, { store: { url, deadline: '50ms', onFailure: 'allow' } });
@@ -116,7 +116,7 @@ test('a Redis Cluster can be used as a store, even with a colon in its password'
   await node.stop();
 }, 30_000);
 
-test('Redis Sentinel is used to find the master', async () => {
+test('the server finds the master through Redis Sentinel', async () => {
   const master = await redisServer();
   const [port, folder] = [await freePort(), temporaryFolder()];
   const file = join(folder, 'sentinel.conf');
@@ -159,7 +159,7 @@ test.each(['mysql://x', 'redis+cluster://', 'redis+sentinel://a:1', ''])(
   },
 );
 
-test('passwords are not shown anywhere', async () => {
+test('the name of a store does not show the password', async () => {
   const { name, store } = await openStore({ url: 'redis://user:secret@127.0.0.1:1/2' });
   expect(name).toBe('redis://user:***@127.0.0.1:1/2');
   await store.close();

@@ -83,7 +83,7 @@ describe('log lines', () => {
   });
 });
 
-test('--suggest accepts a policy text or rejects it with a UsageError', () => {
+test('--suggest accepts any text as a policy or rejects it with a UsageError', () => {
   const signs = [...' /&_-'.split(''), '10', '0', 's', '10s', 'burst 20', 'sliding-log', '9'.repeat(400)];
   const policy = fc.array(fc.constantFrom(...signs), { maxLength: 8 }).map((parts) => parts.join(''));
   fc.assert(
@@ -96,22 +96,22 @@ test('--suggest accepts a policy text or rejects it with a UsageError', () => {
   );
 });
 
-describe('200,000 characters of input are read in linear time', () => {
+describe('200,000 characters of input are read in linear time as', () => {
   const PARTS = [...' ,"[]{}:/?-\\\t1a'.split(''), 'a b c [d] "', '""', '","', '{"a":', 'a ', '1 '];
   const COMMON = '1.1.1.1 - - [10/Oct/2024:13:55:36 -0700] "';
   const READERS: Readonly<Record<string, (text: string) => unknown>> = {
-    'format of a log': formatOf,
-    plain: readerOf('plain', undefined, ''),
-    'a field of plain': (text) => readerOf('plain', undefined, '')(`1 ${text}`),
-    json: readerOf('json', undefined, ''),
-    csv: readerOf('csv', undefined, 'time,key'),
-    combined: readerOf('combined', undefined, ''),
-    'the request of combined': (text) => readerOf('combined', undefined, '')(COMMON + text),
-    'the path of combined': (text) => readerOf('combined', undefined, '')(`${COMMON}GET ${text}`),
-    traffic: (text) => unless(UsageError, () => parseTraffic(text)),
-    'the rate of traffic': (text) => unless(UsageError, () => parseTraffic(`steady:${text}/s`)),
-    'a policy to suggest from': (text) => unless(UsageError, () => ladderOf(`1/${text}`, 1)),
-    RESP: (text) =>
+    'a log of unknown format': formatOf,
+    'a line of a plain log': readerOf('plain', undefined, ''),
+    'a field of a plain log': (text) => readerOf('plain', undefined, '')(`1 ${text}`),
+    'a line of a JSON log': readerOf('json', undefined, ''),
+    'a line of a CSV log': readerOf('csv', undefined, 'time,key'),
+    'a line of a combined log': readerOf('combined', undefined, ''),
+    'the request in a combined log': (text) => readerOf('combined', undefined, '')(COMMON + text),
+    'the path in a combined log': (text) => readerOf('combined', undefined, '')(`${COMMON}GET ${text}`),
+    'a value of --traffic': (text) => unless(UsageError, () => parseTraffic(text)),
+    'the rate in a value of --traffic': (text) => unless(UsageError, () => parseTraffic(`steady:${text}/s`)),
+    'a policy for --suggest': (text) => unless(UsageError, () => ladderOf(`1/${text}`, 1)),
+    'a RESP command': (text) =>
       unless(ProtocolError, () => {
         const parser = new RespParser({ maxArguments: 1000, maxBytes: 2_000_000 });
         parser.push(`*2\r\n$4\r\nECHO\r\n$1000000\r\n${text}`);
@@ -129,7 +129,7 @@ describe('200,000 characters of input are read in linear time', () => {
     }
   });
 
-  test('RESP that arrives in pieces of one byte', () => {
+  test('a RESP command that arrives in pieces of one byte', () => {
     const parser = new RespParser({ maxArguments: 10, maxBytes: 2_000_000 });
     const start = process.cpuUsage();
     for (const sign of '*1\r\n$200000\r\n') parser.push(sign);
@@ -169,7 +169,7 @@ describe('input from the operator', () => {
     );
   });
 
-  test('the token is the first line of a token file that is not a comment', () => {
+  test('the token in a token file is the first line that is not a comment', () => {
     const file = join(folder, 'tokens');
     const token = fc.string({ unit: fc.constantFrom('a', 'Z', '9', '-', '_', '=', '#'), minLength: 1 });
     const noise = fc.constantFrom('', ' ', '\t', '# a comment', '  # another', '\r');

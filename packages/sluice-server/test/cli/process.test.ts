@@ -27,15 +27,15 @@ vi.setConfig({ testTimeout: 60_000 });
 /** Every write to this device fails with ENOSPC. */
 const FULL = openSync('/dev/full', 'w');
 
-describe('standard output that cannot be written', () => {
-  test('ends a tool silently when the reader of the pipe has exited', async () => {
+describe('a failed write to standard output', () => {
+  test('ends a tool silently if the reader of the pipe has exited', async () => {
     const tool = run('simulate', '10/s', '--traffic', 'steady:5/s', '--for', '10m');
     tool.process.stdout?.destroy();
     expect(await tool.gone).toBe(0);
     expect(tool.output()).toBe('');
   });
 
-  test('ends a tool with exit code 1 and one line of explanation when the disk is full', async () => {
+  test('ends a tool with exit code 1 and one line of explanation if the disk is full', async () => {
     const tool = spawn(process.execPath, [COMMAND, 'simulate', '10/s'], { stdio: ['ignore', FULL, 'pipe'] });
     let printed = '';
     tool.stderr?.on('data', (chunk) => (printed += String(chunk)));
@@ -43,7 +43,7 @@ describe('standard output that cannot be written', () => {
     expect(printed).toMatch(/^sluice: cannot write to standard output: ENOSPC.*\n$/);
   });
 
-  test('does not stop a server when the reader of the pipe has exited', async () => {
+  test('does not stop a server if the reader of the pipe has exited', async () => {
     const server = await started('--config', temporaryFile('limits: { api: 3/h }'));
     server.process.stdout?.destroy();
     server.process.stderr?.destroy();
@@ -57,7 +57,7 @@ describe('standard output that cannot be written', () => {
     expect(await server.gone).toBe(0);
   });
 
-  test('does not stop a server when the disk is full, neither at the start nor later', async () => {
+  test('does not stop a server if the disk is full, either at the start or later', async () => {
     const port = await freePort();
     const file = temporaryFile('limits: { api: 3/h }');
     const args = [COMMAND, 'serve', '--http', `127.0.0.1:${port}`, '--config', file];
@@ -75,7 +75,7 @@ describe('standard output that cannot be written', () => {
     expect(await gone).toBe(0);
   });
 
-  test('does not make the caller of a log function fail when the write function throws', () => {
+  test('does not make a call of a log function fail if the write function throws', () => {
     const log = createLog(() => {
       throw new Error('the disk is full');
     });
@@ -85,7 +85,7 @@ describe('standard output that cannot be written', () => {
   });
 });
 
-test('opens the listeners given by flags, and all three if none is given', () => {
+test('opens the listeners given by flags, or all three listeners if no flag is given', () => {
   const portsOf = (...argv: string[]) =>
     Object.entries(listenersOf(readArgs(argv, SERVE_FLAGS, {}), {})).map(([name, listener]) => [
       name,
@@ -100,14 +100,14 @@ test('opens the listeners given by flags, and all three if none is given', () =>
   expect(portsOf('--resp', '127.0.0.1:7')).toEqual([['resp', local(7)]]);
 });
 
-describe('sluice check', () => {
-  test('reports a valid file, with exit code 0', async () => {
+describe('sluice check and sluice serve', () => {
+  test('check reports that a file is valid, and exits with code 0', async () => {
     const { output, gone } = run('check', temporaryFile('limits: { a: 1/s }\n---\ndomain: d\n'));
     expect(await gone).toBe(0);
     expect(output()).toMatch(/: valid \(1 limits, 1 domains\)\n$/);
   });
 
-  test('prints the line and column of each fault, with exit code 1', async () => {
+  test('check prints the line and column of each fault, and exits with code 1', async () => {
     const file = temporaryFile('limits:\n  a: 1/x\n  b: { polices: 1/s }\n');
     const { output, gone } = run('check', file);
     expect(await gone).toBe(1);
@@ -125,13 +125,13 @@ describe('sluice check', () => {
     [['serve']],
     [['serve', '--conf', 'x']],
     [['serve', '--config', 'x', '--http', 'y']],
-  ])('exits with code 2 for the invalid arguments %j', async (args) => {
+  ])('exit with code 2 for the invalid arguments %j', async (args) => {
     const { output, gone } = run(...args);
     expect(await gone).toBe(2);
     expect(output()).toMatch(/^sluice: .+\. Run `sluice --help` for usage\.\n$/);
   });
 
-  test('serve exits with one line for an invalid file, a port in use and an invalid store', async () => {
+  test('serve exits with a short message for an invalid file, a port in use or an invalid store', async () => {
     const good = temporaryFile('limits: { a: 1/s }');
     const { port } = await started('--config', good);
     for (const [code, ...args] of [

@@ -36,7 +36,7 @@ describe('traffic', () => {
     expect(first('burst:2@1m', 5)).toEqual([0, 0, 60_000, 60_000, 120_000]);
   });
 
-  test('of kind poisson has the expected mean and variance, and repeats with the same seed', () => {
+  test('of kind poisson has the expected mean and variance, and is the same for the same seed', () => {
     const times = first('poisson:10/s', 20_000);
     const gaps = times.map((time, i) => time - (times[i - 1] ?? 0));
     const mean = gaps.reduce((a, b) => a + b) / gaps.length;
@@ -50,14 +50,14 @@ describe('traffic', () => {
 });
 
 describe('sluice simulate', () => {
-  test('prints rows and totals that add up', async () => {
+  test('prints rows whose numbers add up to the totals', async () => {
     const [code, printed] = await sluice('simulate', '100/s', '--traffic', 'burst:150@1s', '--for', '10s');
     expect(code).toBe(0);
     expect(printed.match(/ 100 +50 /g)).toHaveLength(10);
     expect(printed).toContain('1500 requests: 1000 allowed (66.67 %), 500 denied (33.33 %)');
   });
 
-  test('tries a limit of a configuration, separately for each key', async () => {
+  test('applies a limit from a configuration file to each key separately', async () => {
     const file = temporaryFile(
       'limits: { a: { policies: 1/min fixed-window, overrides: { 0: 2/min fixed-window } } }'.replace(
         '0:',
@@ -104,7 +104,7 @@ describe('a line of a log', () => {
     [undefined, `${at} ann -1`, undefined],
     [undefined, 'yesterday ann', undefined],
   ];
-  test.each(cases)('is read with --by %s: %s', (by, line, key, cost = 1) => {
+  test.each(cases)('is read or skipped with --by %s: %s', (by, line, key, cost = 1) => {
     const request = readerOf(formatOf(line), by, line)(line);
     expect(request).toEqual(key === undefined ? undefined : { at, key, cost });
   });
@@ -114,7 +114,7 @@ describe('sluice replay', () => {
   const start = Date.UTC(2026, 0, 1);
   const log = Array.from({ length: 600 }, (_, i) => `${start + i * 1000} ${i % 3 === 0 ? 'rare' : 'busy'}`);
 
-  test('reports which requests would have been denied, when, and for which keys', async () => {
+  test('reports how many requests would have been denied, when, and for which keys', async () => {
     const file = temporaryFile([...log, 'rubbish', ''].join('\n'), 'log');
     const [code, printed] = await sluice('replay', file, '--policy', '25/min fixed-window', '--every', '5m');
     expect(code).toBe(0);
@@ -130,7 +130,7 @@ describe('sluice replay', () => {
     ['a day', 600_000, 144, 24, '23:00:00'],
     ['a month, backwards', -3_600_000, 720, 31, '00:00:00'],
   ])(
-    'chooses the duration of rows to suit a log of %s, and counts every request',
+    'chooses a suitable duration per row for a log of %s, and counts every request',
     async (_, step, count, rows, last) => {
       const lines = Array.from({ length: count }, (__, i) => `${start + i * step} k`);
       const [, printed] = await sluice(
@@ -147,7 +147,7 @@ describe('sluice replay', () => {
     },
   );
 
-  test('shows at most 60 rows without --every, wherever the first one starts', () => {
+  test('shows at most 60 rows without --every, wherever the first row starts', () => {
     const decision = createLimiter('1/s').peek('k');
     let most = 0;
     for (const start of [0, 4000, 14_000, 59_000, 3_599_000])
@@ -161,7 +161,7 @@ describe('sluice replay', () => {
     expect(most).toBe(60);
   });
 
-  test('reads CSV by its column names', async () => {
+  test('finds CSV columns by their names', async () => {
     const rows = log.map((line) => line.replace(' ', ',"a, ""b""",'));
     const file = temporaryFile(['at,note,user', ...rows].join('\n'), 'log.csv');
     const [, printed] = await sluice('replay', file, '--policy', '25/min fixed-window', '--by', 'user');
@@ -199,7 +199,7 @@ describe('sluice replay', () => {
       (await sluice('replay', file, '--policy', policy, '--suggest', share))[1],
     )?.[1];
 
-  test('suggests the smallest limit that allows a given share of the requests', async () => {
+  test('suggests the smallest limit that allows a given percentage of the requests', async () => {
     const file = temporaryFile(log.join('\n'), 'log');
     expect(await suggest(file, '10/min fixed-window', '100%')).toBe('40/min fixed-window');
     expect(await suggest(file, '1000/min fixed-window', '100%')).toBe('40/min fixed-window');
@@ -215,27 +215,30 @@ describe('sluice replay', () => {
     ['5/s', 'poisson:20/s', '50%', 0.5],
     ['64/min burst 16', 'poisson:20/s', '95%', 0.95],
     ['10/min sliding-window', 'burst:30@20s', '90%', 0.9],
-  ])('%s on %s: suggests the smallest limit that allows %s', async (policy, traffic, text, share) => {
-    const random = randomFrom(7);
-    const times: number[] = [];
-    for (const now of parseTraffic(traffic)(random)) if (times.push(Math.floor(now)) === 2000) break;
-    const requests = times.map((at) => [start + at, `k${Math.floor(random() * 5)}`] as const);
-    const file = temporaryFile(requests.map(([at, key]) => `${at} ${key}`).join('\n'), 'log');
-    const passed = (limit: number): number => {
-      const [number = '', rest = ''] = policy.split('/');
-      const scaled = rest.replace(/\d+$/, (burst) =>
-        String(Math.max(1, Math.round((Number(burst) * limit) / Number(number)))),
-      );
-      const trial = textTrial(`${limit}/${scaled}`);
-      return requests.filter(([at, key]) => trial.take(key, 1, at).allowed).length / requests.length;
-    };
-    let smallest = 1;
-    while (passed(smallest) < share) smallest++;
-    const suggested = Number((await suggest(file, policy, text))?.split('/')[0]);
-    // The suggested limit is exact below 100, and within 1 % above that.
-    expect(suggested).toBeGreaterThanOrEqual(smallest);
-    expect(suggested - smallest).toBeLessThanOrEqual(Math.floor(suggested / 100));
-  });
+  ])(
+    'for the policy %s on %s, suggests the smallest limit that allows %s of the requests',
+    async (policy, traffic, text, share) => {
+      const random = randomFrom(7);
+      const times: number[] = [];
+      for (const now of parseTraffic(traffic)(random)) if (times.push(Math.floor(now)) === 2000) break;
+      const requests = times.map((at) => [start + at, `k${Math.floor(random() * 5)}`] as const);
+      const file = temporaryFile(requests.map(([at, key]) => `${at} ${key}`).join('\n'), 'log');
+      const passed = (limit: number): number => {
+        const [number = '', rest = ''] = policy.split('/');
+        const scaled = rest.replace(/\d+$/, (burst) =>
+          String(Math.max(1, Math.round((Number(burst) * limit) / Number(number)))),
+        );
+        const trial = textTrial(`${limit}/${scaled}`);
+        return requests.filter(([at, key]) => trial.take(key, 1, at).allowed).length / requests.length;
+      };
+      let smallest = 1;
+      while (passed(smallest) < share) smallest++;
+      const suggested = Number((await suggest(file, policy, text))?.split('/')[0]);
+      // The suggested limit is exact below 100, and within 1 % above that.
+      expect(suggested).toBeGreaterThanOrEqual(smallest);
+      expect(suggested - smallest).toBeLessThanOrEqual(Math.floor(suggested / 100));
+    },
+  );
 
   test('decompresses .gz files, and reads lines that end in CRLF', async () => {
     const args = ['--policy', '25/min fixed-window'];
@@ -291,7 +294,7 @@ describe('sluice top', () => {
     expect(printed).not.toContain('\u001b');
   });
 
-  test('keeps following a server that goes away and comes back', async () => {
+  test('reconnects to a server that stops and starts again', async () => {
     // A port that no other process uses while the server is away.
     const http = { address: { host: '127.0.0.1', port: await freePort() } };
     const first = await serving('limits: { a: 2/h }', { listeners: { http } });

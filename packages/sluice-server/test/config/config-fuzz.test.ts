@@ -54,7 +54,7 @@ test('any text of YAML syntax characters is a valid configuration or has faults'
   );
 });
 
-test('any value in any place is accepted or reported as a fault', () => {
+test('any value at any place in a configuration is accepted or reported as a fault', () => {
   const value = fc.letrec((tie) => ({
     any: fc.oneof(
       { depthSize: 'small' },

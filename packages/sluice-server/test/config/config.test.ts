@@ -123,7 +123,7 @@ limits:
     ['\tlimits: 1', /^1:1: .*[Tt]ab/],
     ['', /^1:1: the file is empty/],
     ['# only a comment\n', /^1:1: the file is empty/],
-  ])('rejects %j', (text, message) => {
+  ])('with a fault are rejected: %j', (text, message) => {
     const [first] = faults(text);
     expect(first).toMatch(message);
   });
@@ -157,7 +157,7 @@ limits:
 });
 
 describe('files', () => {
-  test('of a folder are all loaded, with all of their documents, and a name must be unique among them', () => {
+  test('in a folder are all loaded, with all of their documents, and a name must be unique among all files', () => {
     writeFileSync(join(folder, 'a.yaml'), 'limits: { a: 1/s }\n---\nlimits: { b: 1/s }\n---\ndomain: x\n');
     writeFileSync(join(folder, 'b.yml'), 'limits: { c: 1/s }\ndomain: y\n');
     writeFileSync(join(folder, '.hidden.yaml'), 'nonsense');

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { ConfigError } from '../../src/config/model.ts';
 
-describe("Envoy's format", () => {
+describe("a configuration in Envoy's format", () => {
   function faults(text: string): string[] {
     try {
       parseConfig([{ file: 'f', text }]);
@@ -77,13 +77,13 @@ describe("Envoy's format", () => {
       'domain: d\ndescriptors: [{ key: k, share_threshold: true }]',
       /^2:42: share_threshold requires a value with a/,
     ],
-  ])('rejects %j', (text, message) => {
+  ])('with a fault is rejected: %j', (text, message) => {
     const found = faults(text);
     expect(found.length).toBeGreaterThan(0);
     expect(found[0]).toMatch(message);
   });
 
-  test('accepts metadata and all flags', () => {
+  test('can contain metadata and all flags', () => {
     expect(
       faults(`---
 domain: d

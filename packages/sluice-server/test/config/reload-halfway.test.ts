@@ -71,7 +71,7 @@ describe.each([
     expect(await inForce(core)).toEqual(SEVEN);
   });
 
-  test('is reported as invalid, and is not tried again until a file changes', async () => {
+  test('is reported as invalid, and is not loaded again until a file changes', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-reload-'));
     try {
       const file = join(folder, 'limits.yaml');

@@ -27,7 +27,7 @@ async function limitsOf({ url }: Started): Promise<number> {
   return ((await (await fetch(`${url}/v1/limits`)).json()) as unknown[]).length;
 }
 
-test(`keeps answering while ${MANY} limits are loaded, with either the old or the new configuration`, async () => {
+test(`keeps answering with either the old or the new configuration while ${MANY} limits are loaded`, async () => {
   const file = temporaryFile('limits: { api: 5/h }');
   const server = await started('--config', file, '--no-watch');
   await take(server.url, 'api', 'x');
@@ -53,7 +53,7 @@ test(`keeps answering while ${MANY} limits are loaded, with either the old or th
   expect(await take(server.url, 'api', 'x')).toMatchObject({ limit: 7 });
 }, 120_000);
 
-test('keeps the previous configuration entirely if the last of many limits is invalid', async () => {
+test('keeps the entire previous configuration if the last of many limits is invalid', async () => {
   const file = temporaryFile('limits: { api: 5/h }');
   const server = await started('--config', file);
   replace(file, manyLimits('7/h', '  broken: 1/fortnight\n'));
@@ -101,7 +101,7 @@ test.each<[string, () => Store]>([
   },
 );
 
-test('every kind of configuration is the same after the transfer between threads', () => {
+test('every kind of configuration is the same after it was transferred between threads', () => {
   const config = parseConfig([
     {
       file: 'limits.yaml',

@@ -17,7 +17,7 @@ function heap(): number {
   return process.memoryUsage().heapUsed / 1e6;
 }
 
-test('the list of most denied keys keeps only the keys in memory', () => {
+test('the list of most denied keys does not retain the requests from which its keys were sliced', () => {
   const before = heap();
   const sketch = new SpaceSaving(200);
   for (let i = 0; i < 400; i++) sketch.see(`the name of number ${i} ${'x'.repeat(500_000)}`.slice(0, 30));
@@ -26,7 +26,7 @@ test('the list of most denied keys keeps only the keys in memory', () => {
   expect(sketch.top(1)[0]?.name).toMatch(/^the name of number \d+ x+$/);
 });
 
-test('a store that keeps keys keeps only the keys in memory', async () => {
+test('a store that keeps keys does not retain the requests from which the keys were sliced', async () => {
   const table = memory();
   const keys: string[] = [];
   const store: Store = {

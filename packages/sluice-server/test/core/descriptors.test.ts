@@ -92,7 +92,7 @@ describe('a request', () => {
     expect(passing(open(BASIC), 'other', 'plan=basic')).toBe(100);
   });
 
-  test('is counted separately for each value and each window', () => {
+  test('is counted separately for each value and for each window', () => {
     const core = open(BASIC);
     expect(passing(core, 'shop', 'plan=a')).toBe(20);
     expect(passing(core, 'shop', 'plan=b')).toBe(20);
@@ -102,7 +102,7 @@ describe('a request', () => {
     expect(passing(core, 'shop', 'plan=a')).toBe(20);
   });
 
-  test('gets a status for each descriptor, in order, with limit, remainder and end of the window', () => {
+  test('gets a status for each descriptor, in order, with the limit, the remaining units and the end of the window', () => {
     const core = open(BASIC);
     core.advance(15_000);
     expect(ask(core, 'shop', 'plan=a', 'nothing=x', 'free=x', 'banned=x')).toEqual({
@@ -135,7 +135,7 @@ describe('a request', () => {
     expect(core.decide('shop', [paid], 1)).toMatchObject({ overLimit: true });
   });
 
-  test('with 0 hits checks the limit without counting anything', () => {
+  test('with 0 hits checks the limit without being counted', () => {
     const core = open(BASIC);
     const check = { ...descriptor('plan=paid'), hitsAddend: 0 };
     for (let i = 0; i < 40; i++) expect(core.decide('shop', [check])).toMatchObject({ overLimit: false });
@@ -152,7 +152,7 @@ describe('a request', () => {
     });
   });
 
-  test('can bring its own limit', () => {
+  test('can contain its own limit', () => {
     const core = open(BASIC);
     const own = { ...descriptor('plan=paid'), limit: { requestsPerUnit: 2, unit: 'hour' as const } };
     const codes = [1, 2, 3].map(() => (core.decide('shop', [own]) as RateLimitAnswer).overLimit);
@@ -163,7 +163,7 @@ describe('a request', () => {
   });
 });
 
-describe('a pattern', () => {
+describe('with patterns in the configuration', () => {
   const core = open(`
 domain: files
 descriptors:
@@ -196,7 +196,7 @@ descriptors:
     ['all=all', 5],
     ['all=all1', 0],
   ];
-  test.each(cases)('in the request %s passes %d times out of 100', (text, count) => {
+  test.each(cases)('the request %s passes %d times out of 100', (text, count) => {
     const [key = '', value = ''] = text.replace('%', '/').split('=');
     let passed = 0;
     for (let i = 0; i < 100; i++)
@@ -223,7 +223,7 @@ describe('modes', () => {
     expect(ask(core, 'd', 'other=1', 'k=1')).toMatchObject({ overLimit: false, quotaViolations: [1] });
   });
 
-  test('a limit that replaces another is counted instead of it', () => {
+  test('a limit that replaces another limit is charged instead of the other limit', () => {
     const core = open(`
 domain: d
 descriptors:
@@ -239,14 +239,14 @@ descriptors:
     });
   });
 
-  test('policies instead of a unit are decided together, and denied requests charge nothing', () => {
+  test('policies that are given instead of a unit are decided together, and denied requests charge nothing', () => {
     const core = open('domain: d\ndescriptors: [{ key: k, rate_limit: { policies: 2/s & 3/min } }]');
     expect(passing(core, 'd', 'k=1')).toBe(2);
     core.advance(1000);
     expect(passing(core, 'd', 'k=1')).toBe(1);
   });
 
-  test('metrics contain the values of entries only if the configuration says so', () => {
+  test('metrics contain the values of entries only if this is configured', () => {
     const core = open(`
 domain: d
 descriptors:
@@ -269,7 +269,7 @@ descriptors:
   });
 });
 
-test('/rlconfig shows the configuration as loaded', () => {
+test('/rlconfig shows the loaded configuration', () => {
   expect(showConfig(open(BASIC).config).split('\n').slice(0, 4)).toEqual([
     'shop.tenant_blue.user_root: unit=SECOND requests_per_unit=10, shadow_mode: false',
     'shop.tenant_blue.user: unit=SECOND requests_per_unit=5, shadow_mode: false',
@@ -278,7 +278,7 @@ test('/rlconfig shows the configuration as loaded', () => {
   ]);
 });
 
-test('keeps a bounded number of the limits that come with requests', () => {
+test('keeps only a bounded number of the limits that requests contain', () => {
   const { domains } = parseConfig([{ file: 'rl.yaml', text: BASIC }]);
   const descriptors = new Descriptors(domains, memory(), () => {});
   for (let i = 1; i <= 5500; i++)

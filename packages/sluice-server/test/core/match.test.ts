@@ -44,7 +44,7 @@ function isOver(...pairs: [key: string, value: string][]): boolean {
   return (core.decide('d', [{ entries }]) as RateLimitAnswer).overLimit;
 }
 
-test('lists of values that would look the same when joined are counted separately', () => {
+test('different lists of values are counted separately, even if joining them would give the same text', () => {
   const subjects: [string, string][] = [
     ['x', 'y/z'],
     ['x/y', 'z'],

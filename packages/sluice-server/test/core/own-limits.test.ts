@@ -26,7 +26,7 @@ function asks(limit: number, key = 'path', value = '/a'): Descriptor {
   return { entries: [{ key, value }], limit: { requestsPerUnit: limit, unit: 'minute' } };
 }
 
-test('60 calls with 1,000 new limits each do not delay the other listeners', async () => {
+test('60 calls that each contain 1,000 new limits do not block the event loop', async () => {
   const { port } = await opened(openGrpc, RULES, { store: memory({ clock: manualClock(START) }) });
   const { call } = clientOf(port, RATE_LIMIT);
   const ask = (i: number): Promise<{ statuses: { limitRemaining: number }[] }> => {
@@ -48,7 +48,7 @@ test('60 calls with 1,000 new limits each do not delay the other listeners', asy
   expect(late.busiest()).toBeLessThan(200);
 });
 
-test('new limits are decided as fast after 80,000 others as before', async () => {
+test('a request with a new limit is decided as fast after 80,000 other limits as before', async () => {
   const core = createCore(config, { store: memory({ clock: manualClock(START) }) });
   let limit = 1e6;
   const tookOf = async (count: number): Promise<number> => {
@@ -64,7 +64,7 @@ test('new limits are decided as fast after 80,000 others as before', async () =>
   expect(last).toBeLessThan(first * 4);
 });
 
-test('usage of a key counts toward every limit that later requests bring, even the thousandth', async () => {
+test('the usage of a key counts toward every limit that later requests contain, even the thousandth limit', async () => {
   const core = createCore(config, { store: memory({ clock: manualClock(START) }) });
   for (let i = 0; i < 2000; i++) {
     const { statuses } = await core.decide('shop', [asks(5000 + i)]);

@@ -134,7 +134,7 @@ test('h2load: 2000 calls over 10 connections are all answered without an error',
   );
 });
 
-test('curl: takes, a denial with status 429, problem details, a token, and a body that is too large', async () => {
+test('curl: gets decisions, a denial with status 429, and errors for an invalid body, a wrong token and a body that is too large', async () => {
   const { port } = await opened(openHttp, RULES, {
     store: memory({ clock: manualClock(0) }),
     tokens: () => ['secret'],
@@ -168,7 +168,7 @@ test('curl: takes, a denial with status 429, problem details, a token, and a bod
   );
 });
 
-test('wrk: a second of takes over 20 connections gives no error, and as many responses as the server counted', () =>
+test('wrk: a second of takes over 20 connections gives no error, and the server has counted every response', () =>
   punctually(300, async () => {
     const { port, core } = await opened(openHttp, RULES);
     const script = join(temporaryFolder(), 'take.lua');

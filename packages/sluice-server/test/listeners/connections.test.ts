@@ -70,7 +70,7 @@ describe('the maximum number of connections', () => {
     await expect.poll(() => check().catch(() => '')).toBe('SERVING');
   });
 
-  test('is set for all listeners by --max-connections', async () => {
+  test('can be set for all listeners with --max-connections', async () => {
     const args = ['--max-connections', '1', '--resp', '127.0.0.1:0'];
     const server = await started('--config', temporaryFile(LIMITS), ...args);
     await server.says('"listener":"resp"');
@@ -80,7 +80,7 @@ describe('the maximum number of connections', () => {
   });
 });
 
-describe('inactive connections', () => {
+describe('timeouts of inactive connections', () => {
   afterEach(() => void vi.useRealTimers());
 
   /** The listener's timers run on a fake clock that only `pass` moves. Sockets run in real time. */
@@ -124,7 +124,7 @@ describe('inactive connections', () => {
     expect(String((await once(idle, 'data'))[0])).toBe('+PONG\r\n');
   });
 
-  test('RESP closes an idle connection after the configured time, but not one that sends commands', async () => {
+  test('RESP closes an idle connection after the configured time, but not a connection that sends commands', async () => {
     const pass = slowly();
     const { port } = await opened(openResp, LIMITS, { idleTimeout: 60_000 });
     const [idle, busy] = [await connected(port), await connected(port)];

@@ -37,7 +37,7 @@ describe('RESP', () => {
     expect(performance.now() - start).toBeGreaterThan(450);
   });
 
-  test('counts wrong passwords of HELLO like those of AUTH', async () => {
+  test('counts a wrong password in HELLO like a wrong password in AUTH', async () => {
     const { port } = await opened(openResp, LIMITS, { tokens, attempts: createAttempts() });
     const hello = command('HELLO', '3', 'AUTH', 'default', 'wrong');
     expect(await talk(port, hello.repeat(5))).toBe('-WRONGPASS invalid password\r\n'.repeat(3));
@@ -102,7 +102,7 @@ describe('HTTP', () => {
     expect((await post('/v1/take', operation, bearer('right', from('203.0.113.8')))).status).toBe(200);
   });
 
-  test('ignores an address in a header unless the proxy is trusted', async () => {
+  test('ignores the address in X-Forwarded-For unless the proxy is trusted', async () => {
     const { post } = await serving(LIMITS, { listeners: { http } });
     const claimed = (i: number) => ({ 'x-forwarded-for': `203.0.113.${i}` });
     for (let i = 0; i < 20; i++) await post('/v1/take', operation, bearer(`${i}`, claimed(i)));

@@ -139,7 +139,7 @@ test('an unreachable collector is logged once and does not affect responses', as
   await vi.waitFor(() => expect(decisions(back.pushes.at(-1))).toMatchObject({ 'api allowed': 1 }), soon);
 });
 
-test('the command pushes to --otlp-endpoint, and once more at shutdown', async () => {
+test('the command pushes metrics to --otlp-endpoint, and once more at shutdown', async () => {
   const found = await metricsCollector();
   const file = temporaryFile('limits: { api: 2/h }');
   const server = await started('--config', file, '--otlp-endpoint', found.url);
@@ -164,7 +164,7 @@ test('a collector that never answers does not prevent the shutdown', async () =>
   expect(server.output()).toContain('"message":"drained"');
 });
 
-test("OpenTelemetry's variables set the endpoint, the interval, the headers and the service name", async () => {
+test("OpenTelemetry's environment variables set the endpoint, the interval, the headers and the service name", async () => {
   const found = await metricsCollector();
   vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', found.url);
   vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'api-key=secret');

@@ -70,7 +70,7 @@ async function tracing(
 
 const soon = { timeout: 10_000, interval: 10 };
 
-test("a sampled traceparent puts the span into the caller's trace, and one that is not sampled gives no span", async () => {
+test("a sampled traceparent puts the span into the caller's trace, and a traceparent that is not sampled gives no span", async () => {
   const { found, server } = await tracing({ share: 1 });
   const ask = (traceparent: string) =>
     server.post('/v1/take', { limit: 'api', key: 'alice' }, { traceparent });
@@ -107,7 +107,7 @@ test("a sampled traceparent puts the span into the caller's trace, and one that 
   });
 });
 
-test('requests without a valid traceparent are sampled at the configured share', async () => {
+test('requests without a valid traceparent are sampled at the configured rate', async () => {
   const none = await tracing({ share: 0 });
   const all = await tracing({ share: 1 });
   const malformed = [
@@ -137,7 +137,7 @@ test('the known fields of a later traceparent version are used', () => {
   expect(context).toMatchObject({ traceId: TRACE, parentId: PARENT });
 });
 
-test('the sampled share is as configured', () => {
+test('the measured sampling rate is close to the configured rate', () => {
   const tracer = createTracer(() => {}, { share: 0.25 });
   const sampled = Array.from({ length: 20_000 }, () => tracer.contextOf(undefined)).filter(Boolean);
   expect(sampled.length).toBeGreaterThan(4500);
@@ -181,7 +181,7 @@ test('gRPC reads traceparent from the metadata, and rejected calls also have spa
   ]);
 });
 
-test('RESP commands that check a limit are sampled at the configured share, and other commands never', async () => {
+test('RESP commands that check a limit are sampled at the configured rate, and other commands are never sampled', async () => {
   const { found, server } = await tracing({ share: 1 });
   const words = [
     ['PING'],
@@ -204,7 +204,7 @@ test('RESP commands that check a limit are sampled at the configured share, and 
   ]);
 });
 
-test('an unavailable store is an error in the spans of all listeners', async () => {
+test('an unavailable store is recorded as an error in the spans of all listeners', async () => {
   const { found, server } = await tracing(
     { share: 1 },
     { store: { url: 'redis://127.0.0.1:1', deadline: '50ms', onFailure: 'throw' } },
@@ -228,7 +228,7 @@ test('an unavailable store is an error in the spans of all listeners', async () 
   ]);
 });
 
-test('an internal server error is an error in the span of a RESP command', () => {
+test('an internal server error is recorded as an error in the span of a RESP command', () => {
   const spans: Span[] = [];
   const tracer = createTracer((span) => spans.push(span), { share: 1 });
   const log = createLog(() => {});
@@ -238,7 +238,7 @@ test('an internal server error is an error in the span of a RESP command', () =>
   expect(spans.map(({ error }) => error)).toEqual(['ERR internal server error']);
 });
 
-test('spans contain keys only if configured, and text is truncated', async () => {
+test('spans contain keys only if this is configured, and long text is truncated', async () => {
   const told = async (keys: boolean): Promise<string> => {
     const { found, server } = await tracing({ share: 1, keys });
     const key = `alice${'x'.repeat(500)}`;
@@ -299,7 +299,7 @@ test('spans are sent in batches, and the queue is bounded', async () => {
   expect(sizes).toEqual([512, 512, 512, 512, 512]);
 });
 
-test('a batch that fills up while another is being sent is sent right after it', async () => {
+test('a batch that fills up while another batch is being sent is sent right after the other batch', async () => {
   const found = await collector();
   const pusher = createSpanPusher(
     { url: `${found.url}/v1/traces`, every: 60_000 },
@@ -311,7 +311,7 @@ test('a batch that fills up while another is being sent is sent right after it',
   await pusher.close();
 });
 
-test('a collector with a private certificate is trusted through its authority', async () => {
+test('a collector whose certificate was issued by a private CA is trusted if that CA is configured', async () => {
   const { ca, cert, key } = certificates();
   let heard = 0;
   const server = createSecureServer({ cert, key }, (request, response) => {
@@ -354,7 +354,7 @@ test('the shutdown waits only briefly for a collector that never answers', async
   late.stop();
 });
 
-test('a collector that rejects spans is logged once, and again when it accepts them', async () => {
+test('a message is logged once when a collector rejects spans, and again when it accepts them', async () => {
   const { found, server } = await tracing({ share: 1 });
   const said = (words: string) => server.lines.filter((line) => line.includes(words));
   found.status = 404;
@@ -369,7 +369,7 @@ test('a collector that rejects spans is logged once, and again when it accepts t
   await vi.waitFor(() => expect(said('pushing spans works again')).toHaveLength(1), soon);
 });
 
-test('the command sends spans along with metrics, including the last ones at shutdown', async () => {
+test('the command sends spans along with metrics, including the last spans at shutdown', async () => {
   const found = await collector();
   const file = temporaryFile(LIMITS);
   const server = await started('--config', file, '--otlp-endpoint', found.url, '--trace-share', '1');
@@ -384,7 +384,7 @@ test('the command sends spans along with metrics, including the last ones at shu
   expect(new Set(instances).size).toBe(1);
 });
 
-test("flags and OpenTelemetry's variables set where spans are sent", async () => {
+test("flags and OpenTelemetry's environment variables set where spans are sent", async () => {
   const given = (argv: string[], env: Record<string, string> = {}) =>
     tracesOf(readArgs(argv, TELEMETRY_FLAGS, env), env);
   expect(given([])).toBeUndefined();
@@ -415,7 +415,7 @@ test("flags and OpenTelemetry's variables set where spans are sent", async () =>
     expect(() => given([`--trace-share=${share}`])).toThrow('--trace-share must be a number from 0 to 1');
 });
 
-test('an invalid share is rejected at the start', async () => {
+test('an invalid --trace-share is rejected at the start', async () => {
   const { gone, output } = run('serve', '--config', temporaryFile(LIMITS), '--trace-share', '7');
   expect(await gone).toBe(2);
   expect(output()).toContain('--trace-share must be a number from 0 to 1; got 7');

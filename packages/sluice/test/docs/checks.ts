@@ -27,7 +27,7 @@ export async function refusesInTheEnd(port: number): Promise<void> {
   expect(passed).toBeGreaterThanOrEqual(limit);
 }
 
-/** Whether a server accepts connections on a socket. That the socket file exists does not prove it. */
+/** Whether a server accepts connections on a socket. The socket file may exist although no server uses it. */
 function isServed(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path, () => resolve(true));

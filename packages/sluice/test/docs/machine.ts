@@ -1,6 +1,6 @@
 /**
- * Replaces the servers and paths of a reader's machine with real ones for the tests. Each server is started for the first
- * block that names it. `stopMachine` stops all of them.
+ * Replaces the servers and paths of a reader's machine with real servers and paths for the tests. Each server is started for
+ * the first block that names it. `stopMachine` stops all of them.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ export async function stopMachine(): Promise<void> {
   for (const end of ended.splice(0).reverse()) await end();
 }
 
-/** Caches the result of `start`. If it fails, the next block tries again. */
+/** Caches the result of `start`. If `start` fails, it is called again for the next block. */
 function once<T>(start: () => Promise<T>): () => Promise<T> {
   let started: Promise<T> | undefined;
   return () =>
@@ -110,7 +110,7 @@ const STAND_INS: Readonly<Record<string, (place: Place) => string | Promise<stri
   "'/run/api/limits.sock'": ({ socket }) => `'${socket}'`,
   'listen(3000)': ({ port }) => `listen(${port})`,
   'port: 3000': ({ port }) => `port: ${port}`,
-  // The original package cannot be installed any more. The drop-in is called in the same way.
+  // The original package cannot be installed any more. The drop-in has the same API.
   "import rateLimiterFactory from '@risingstack/rate-limiter'": () =>
     "import { rateLimiterFactory } from 'sluice-compat/rolling-window'",
 };

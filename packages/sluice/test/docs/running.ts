@@ -13,10 +13,10 @@ export type Runtime = 'node' | (typeof RUNTIMES)[number];
 export interface Running {
   /** Undefined for workerd, whose process is not accessible. */
   readonly child: ChildProcess | undefined;
-  /** The lines that it has printed. */
+  /** The lines that the block has printed. */
   lines(): string[];
   isOver(): boolean;
-  /** The error output, if this process or one that it started has failed. */
+  /** The error output, if this process or one of its child processes has failed. */
   failure(): string | undefined;
   stop(): Promise<void>;
 }
@@ -45,7 +45,7 @@ function bundled(options: BuildOptions) {
 function spawned(port: number, command: string, ...args: readonly string[]): Running {
   const env = {
     ...process.env,
-    // Tells Bun and Deno where to listen if the code does not specify it.
+    // Tells Bun and Deno on which port to listen if the code does not specify a port.
     PORT: String(port),
     DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`,
     NO_COLOR: '1',

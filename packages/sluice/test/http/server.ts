@@ -44,7 +44,7 @@ export async function serve(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, visits };
 }
 
-/** Returns the answers one after the other, then repeats the last one. */
+/** Returns the answers one after the other, then repeats the last answer. */
 export function inTurn(...answers: Answer[]): () => Answer {
   let next = 0;
   return () => answers[Math.min(next++, answers.length - 1)];

@@ -18,7 +18,7 @@ import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { freePort } from 'sluice-test-support/redis/server.ts';
 
-/** The options of a framework's guard. Each framework has its own request type; these tests never look into it. */
+/** The options of a framework's guard. Each framework has its own request type; these tests never read it. */
 export type AnyOptions = GuardOptions<unknown>;
 
 /**

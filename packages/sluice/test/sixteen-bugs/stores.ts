@@ -18,7 +18,10 @@ import {
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
 import { type MakeStore, STORES } from '../support/stores.ts';
 
-/** Valkey is left out: it runs the same script, but its server answers once in 100 ms. The conformance suite includes it. */
+/**
+ * Valkey is left out: it runs the same script, but its server answers only once every 100 ms. The conformance suite includes
+ * it.
+ */
 const { valkey: _, ...quick } = STORES;
 
 export const EVERY_STORE: readonly (readonly [string, MakeStore])[] = Object.entries({

@@ -8,8 +8,8 @@ import type { Backend } from './scenario.ts';
 import { becomesTrue, type Draw, faultInjector } from './fault-injection.ts';
 
 /**
- * Milliseconds of silence after which a node is replaced. Normally they are long, so that no node is replaced on a busy machine,
- * and short during a fault.
+ * Milliseconds of silence after which a node is replaced. The timeout is normally long, so that no node is replaced on a busy
+ * machine, and is short during a fault.
  */
 const [LONG_TIMEOUT, SHORT_TIMEOUT] = [5000, 1500];
 /** Milliseconds after which a failover is tried again, and after which the fault is given up. */
@@ -51,7 +51,7 @@ export async function clusterBackend(): Promise<Backend> {
 
   return {
     name: 'redis cluster',
-    // A hit that is redirected to another node may be overtaken.
+    // A hit that is redirected to another node may be overtaken by a later hit.
     isInOrder: false,
     injector: faultInjector((losing) => ({
       // Primary and replica agree on the failover, so no write is lost.
@@ -75,7 +75,7 @@ export async function clusterBackend(): Promise<Backend> {
           server.process.kill('SIGCONT');
         },
       },
-      // Stops a master until it has been replaced. When it continues, it does not know that at first.
+      // Stops a master until it has been replaced. When it continues, it does not know at first that it was replaced.
       'long stop': {
         needs: 8000,
         inject: (draw) =>

@@ -1,4 +1,7 @@
-/** Checks that the deny cache answers only what the store denied, no longer than announced, and not after a refund. */
+/**
+ * Checks that the deny cache denies only hits that the store denied, for no longer than the announced wait, and not after a
+ * refund.
+ */
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Decision, MaybePromise, Store } from '../../src/index.ts';
 import type { Hit } from '../../src/store.ts';
@@ -20,7 +23,7 @@ interface Denied {
 
 const givesBack = ({ verb }: Hit): boolean => !['take', 'peek', 'reserve'].includes(verb);
 
-/** A deny cache, between one observer of the store's answers and one of the answers that callers get. */
+/** A deny cache between two observers: one of the store's answers, and one of the answers that callers get. */
 export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scenario: string): Store {
   const keys = new Map<string, Denied[]>();
   let giveBacks = 0;
@@ -41,11 +44,11 @@ export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scen
     }
     const before = giveBacks;
     const decision = await store.apply(hit);
-    // Units given back while the hit was in flight may have come after the denial.
+    // Units that were given back while the hit was in flight may have reached the store after the denial.
     if (!decision.allowed && decision.source === 'store' && before === giveBacks) {
       const denial = { cost: hit.cost, until: Infinity, ended: Infinity };
       denialsOf(hit).push(denial);
-      // The cache counts from when the answer arrived, which is later in this tick.
+      // The cache measures the wait from the arrival of the answer, which is later in this tick.
       setImmediate(() => {
         denial.until = performance.now() + decision.retryAfter;
       });

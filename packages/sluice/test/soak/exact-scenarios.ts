@@ -35,7 +35,7 @@ import type { Backend, Scenario } from './scenario.ts';
 const START = 1_700_000_000_000;
 const names = Object.keys(CASES);
 
-/** A call that makes two hits, for the rows of two tiers or for two keys. Other hits may come between them. */
+/** A call that makes two hits, for the rows of two tiers or for two keys. Other hits may be applied between these two. */
 function someDouble(draw: (below: number) => number): Ask {
   const [cost, key] = [draw(5), `key ${draw(4)}`];
   const mode = (['whole', 'partial', 'always'] as const)[draw(3)] ?? 'whole';
@@ -48,7 +48,7 @@ const STEPS = 300;
 /** Longer than any fault that does not lose rows. */
 const DEADLINE = 3000;
 
-/** Compares a store with faults to one in memory. Every decision must be identical, or the check must fail. */
+/** Compares a store with faults to a store in memory. Every decision must be identical, or the check must fail. */
 export function sameAsMemory(backend: Backend): Scenario {
   const scenario = `${backend.name}: same as memory`;
   return async (run) => {
@@ -142,7 +142,7 @@ export const models: Scenario = async (run) => {
   let stores = open();
   for (let round = 0; !run.isOver(); round++) {
     const [policy, model, limit] = someModel(draw);
-    // Stores are reused for many rounds, so that rows come and go; but not forever, because policies add tables.
+    // Stores are reused for many rounds, so that rows are created and removed, but not forever, because each policy adds a table.
     if (round % 200 === 0) stores = open();
     const name = policy.algorithm.name;
     const limiters = Object.entries(stores).map(

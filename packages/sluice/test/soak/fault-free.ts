@@ -53,7 +53,7 @@ export class FaultFree {
     this.causes = causes;
   }
 
-  /** Whether the store had no reason to leave a request unanswered that was made at this time of the steady clock. */
+  /** Whether the store had to answer a request that was made at this time of the steady clock. */
   isFaultFree(store: string, asked = steady()): boolean {
     this.checkTimer();
     if (asked < this.lastLate + RECOVERY) return false;

@@ -22,14 +22,14 @@ export type Faults = Readonly<Record<string, Fault>>;
 export interface FaultInjector {
   /** When the store lost its rows. */
   readonly losses: readonly Loss[];
-  /** Changes with each loss; odd while one is happening. */
+  /** Changes with each loss; odd while a loss is happening. */
   readonly epoch: number;
   readonly counts: Readonly<Record<string, number>>;
   /** The fault that is being injected. */
   readonly active: string | undefined;
   /** When the last fault ended, by the steady clock; Infinity during a fault. */
   readonly faultFreeSince: number;
-  /** Injects faults, with a pause after each, while enough milliseconds are `left`. */
+  /** Injects faults, with a pause after each, until `left` returns too few milliseconds. */
   run(draw: Draw, left: () => number): Promise<void>;
 }
 

@@ -5,7 +5,7 @@ export interface Footprint {
   readonly start: number;
   readonly warm: number;
   readonly end: number;
-  /** Growth in bytes by the line through all samples after the warm-up. */
+  /** Growth in bytes, according to the line through all samples after the warm-up. */
   readonly growth: number;
 }
 

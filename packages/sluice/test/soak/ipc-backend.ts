@@ -1,4 +1,7 @@
-/** Processes that share limits over a socket. The serving process is sometimes killed or stopped, and another is elected. */
+/**
+ * Processes that share limits over a socket. The serving process is sometimes killed or stopped, and another process is
+ * elected.
+ */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -16,9 +19,9 @@ import { type Draw, type FaultInjector, faultInjector } from './fault-injection.
 
 interface Member {
   readonly child: ChildProcess;
-  /** Resolves when it has ended. */
+  /** Resolves when the process has ended. */
   readonly gone: Promise<unknown>;
-  /** Called when it has received the time, or has ended. */
+  /** Called when the process has received the time, or has ended. */
   timeReceived: () => void;
 }
 
@@ -43,7 +46,7 @@ async function groupOf(
   async function add(): Promise<void> {
     const child = fork(new URL('./ipc-process.mjs', import.meta.url), {
       env: { ...process.env, IPC: JSON.stringify({ path, ...options }) },
-      // The flags of the test process do not apply.
+      // The flags of the test process do not apply to this process.
       execArgv: [],
     });
     child.on('error', () => {});
@@ -65,7 +68,7 @@ async function groupOf(
     child.kill('SIGKILL');
     await gone;
   }
-  /** The serving process, or another one. */
+  /** The serving process if `serves` is true and it is known; otherwise a random other process. */
   const someMember = (draw: Draw, serves: boolean): Member => {
     if (serves && serving !== undefined && members.has(serving)) return serving;
     const others = [...members].filter((member) => member !== serving);
@@ -85,7 +88,7 @@ async function groupOf(
             await add();
           },
         },
-        // It may be the serving process, if that is not known yet.
+        // This may kill the serving process, if it is not known yet which process serves.
         'other killed': {
           async inject(draw) {
             await losing(() => kill(someMember(draw, false)));
@@ -153,10 +156,10 @@ export async function ipcBackend(): Promise<Backend> {
   };
 }
 
-/** The limiter, when it was asked, when it answered, and the units. */
+/** The limiter, the time of the call, the time of its answer, and the units. */
 type Units = readonly [name: 'gcra' | 'several', asked: number, told: number, units: number];
 
-/** What a process reports. */
+/** The report of a process. */
 interface Report {
   readonly passed: readonly Units[];
   readonly given: readonly Units[];

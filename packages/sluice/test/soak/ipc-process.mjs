@@ -30,7 +30,7 @@ const counted = {
 };
 const open = () => ipc({ onFailure: 'throw', path, deadline, store: counted });
 
-/** Reports what passed and what was given back, with times, and everything that must never happen. */
+/** Reports units that passed and units that were given back, with times, and everything that must never happen. */
 async function work() {
   const store = open();
   const limiters = {

@@ -12,7 +12,7 @@ import { type FaultInjector, faultInjector } from './fault-injection.ts';
 
 const NODES = 4;
 const LANES = 3;
-/** Units, and milliseconds. A lease lasts a quarter of PER, far longer than the spending takes. */
+/** LIMIT is in units, PER in milliseconds. A lease lasts a quarter of PER, far longer than the spending takes. */
 const [LIMIT, PER] = [800, 4000];
 const LEASE = PER / 4;
 /** Fraction of the replenished units that nodes take before the burst. */

@@ -16,7 +16,7 @@ export const instant = (): Instant => ({ steady: steady(), machine: Date.now() }
 /** An instant for stores that decide by the steady clock. */
 export const steadily = (time: number): Instant => ({ steady: time, machine: time });
 
-/** A period in which a store lost its rows, by the steady clock. `to` is Infinity until it is over. */
+/** A period in which a store lost its rows, by the steady clock. `to` is Infinity until the period is over. */
 export interface Loss {
   readonly from: number;
   to: number;
@@ -62,7 +62,7 @@ export class Ledger {
 
   /**
    * Records units that passed `delay` after a decision, which was made between the two instants.
-   * If the clock was set between them, the decision may have used the time before or after that.
+   * If the clock was set between them, the decision may have used the time before or after the change.
    * `unknown`: units of other nodes that the deciding node could not know about.
    */
   add(asked: Instant, told: Instant, units: number, delay = 0, unknown = 0): void {

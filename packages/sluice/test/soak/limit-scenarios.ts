@@ -1,4 +1,4 @@
-/** Scenarios in real time on a store with faults: no more may pass than the bound, and no caller may hang. */
+/** Scenarios in real time on a store with faults: no more units may pass than the bound allows, and no caller may hang. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   createLimiter,
@@ -31,7 +31,7 @@ export interface BoundOptions {
   /** The greatest cost; default a tenth of the limit. */
   readonly largest?: number;
   readonly wrap?: (store: Store<Promise<Decision>>, run: Run) => Store;
-  /** When the store lost its rows, if another backend's fault injector causes that. */
+  /** When the store lost its rows, if another backend's fault injector causes the losses. */
   readonly losses?: readonly Loss[];
   /** The store decides by the steady clock. */
   readonly isSteady?: boolean;
@@ -47,7 +47,10 @@ export interface BoundOptions {
   readonly behind?: number;
 }
 
-/** Each admits a burst of `limit` and `limit` per second. Further policies beside the rate only admit less. */
+/**
+ * Each entry admits a burst of `limit` units and `limit` units per second. Policies combined with the rate only reduce what is
+ * admitted.
+ */
 function policiesOf(limit: number): Readonly<Record<string, Policies>> {
   const rate = gcra({ limit, per: '1s' });
   return {
@@ -67,8 +70,8 @@ interface Asked {
 }
 
 /**
- * Several nodes with several clients each, on a few keys of two kinds: with reservations, or with refunds. A reservation
- * relies on what was charged before it, so the bound would not hold if that were refunded.
+ * Several nodes with several clients each, on a few keys of two kinds: with reservations, or with refunds. A reservation relies
+ * on the units that were charged before it, so the bound would not hold if these units were refunded.
  */
 export function staysWithinLimit(backend: Backend, options: BoundOptions): Scenario {
   const {

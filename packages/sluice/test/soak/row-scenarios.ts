@@ -16,7 +16,7 @@ import type { Backend, Scenario, Run } from './scenario.ts';
 
 /** Milliseconds for which a row is needed. */
 const NEEDED = 500;
-/** Milliseconds for which it may stay after that. */
+/** Milliseconds for which a row may stay after it is no longer needed. */
 const KEPT = 4000;
 const LIMIT = 5;
 /** Keys that fit into the shared memory. */
@@ -24,7 +24,7 @@ const CAPACITY = 1000;
 /** Rows of other limiters in the same store, and rows that Postgres deletes only after a hundred writes. */
 const TOLERANCE = 210;
 
-/** How many rows a store may keep: as many as were created recently. */
+/** How many rows a store may keep: the number of rows that were created recently. */
 export class RowCount {
   private readonly created: (readonly [at: number, count: number])[] = [];
   private since = Infinity;
@@ -87,7 +87,7 @@ export function rowsOf(backend: Backend): Scenario {
     // Rows are counted by prefix, so no other limiter's name may start with this one.
     const limiter = createLimiter(policy, { store, name: 'soak-rows' });
     let last = 0;
-    /** The last count, while the server cannot be asked. */
+    /** Returns the last count while the server cannot be reached. */
     const rows = async (): Promise<number> => {
       const count = await Promise.race([backend.rows('soak-rows').catch(() => last), sleep(1000, last)]);
       last = count;
@@ -104,7 +104,7 @@ export const rowsInMemory: Scenario = async (run) => {
   const limiter = createLimiter(policy, { store: shared, name: 'rows' });
   await Promise.all([
     newKeys(run, 'memory: rows', createLimiter(policy, { store: own }), () => own.size, 500),
-    // It removes rows only when a stripe is full, and stripes do not fill evenly.
+    // Shared memory removes rows only when a stripe is full, and stripes do not fill evenly.
     newKeys(
       run,
       'shared memory: rows',

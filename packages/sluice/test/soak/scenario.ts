@@ -11,9 +11,12 @@ export interface Run {
   isOver(): boolean;
   /** Counts decisions that were checked. */
   checked(scenario: string, count?: number): void;
-  /** Counts denials among them: without denials, no limit was reached. */
+  /** Counts denials among the checked decisions. Without denials, no limit was reached. */
   denied(scenario: string, count?: number): void;
-  /** Counts a check that failed because the store was unavailable. `asked`: when, by the steady clock; default now. */
+  /**
+   * Counts a check that failed because the store was unavailable. `asked`: the time of the check by the steady clock; default
+   * now.
+   */
   unavailable(scenario: string, asked?: number): void;
   /** Reports how many rows a store keeps now, and how many it may keep. */
   rows(scenario: string, count: number, most: number): void;

@@ -1,4 +1,4 @@
-/** Two Sluice servers on one Redis, asked through their HTTP and RESP listeners. One of them is restarted from time to time. */
+/** Two Sluice servers on one Redis, called through their HTTP and RESP listeners. One of them is restarted from time to time. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -173,7 +173,7 @@ async function ask(port: number, hit: Hit, deadline: number): Promise<Decision> 
   return JSON.parse(text) as Decision;
 }
 
-/** Hits that RESP has no command for go to the HTTP listener. */
+/** Hits for which RESP has no command are sent to the HTTP listener. */
 function overResp(http: number, port: number): Connection {
   const client = new Redis(port, '127.0.0.1', { ...NO_RETRIES, commandTimeout: 1000 });
   client.on('error', () => {});

@@ -19,9 +19,9 @@ import { waiting } from './waiting-scenario.ts';
 
 export interface Setup {
   readonly scenarios: readonly Scenario[];
-  /** By store. A store may have two, which are independent of each other. */
+  /** Fault injectors by store. A store may have two injectors, which are independent of each other. */
   readonly injectors: readonly (readonly [store: string, injector: FaultInjector])[];
-  /** Faults of other stores that also affect this one. */
+  /** Injectors of other stores whose faults also affect this store. */
   readonly dependencies: Setup['injectors'];
   /** Resident memory of the server process, in bytes. */
   resident(): Promise<number>;
@@ -70,7 +70,7 @@ export async function setUp(): Promise<Setup> {
         wrap: (store, run) => checkedDenyCache(store, run, 'redis: deny cache'),
       }),
       staysWithinLimit(cluster, { scenario: 'redis cluster: within the limit', limit: 100, pause: 60 }),
-      // It decides by an estimate of the server's time, which lags by the latency of the fastest reply so far.
+      // The Postgres store decides by an estimate of the server's time, which lags by the latency of the fastest reply so far.
       staysWithinLimit(postgres, {
         scenario: 'postgres: within the limit',
         limit: 60,
@@ -78,7 +78,7 @@ export async function setUp(): Promise<Setup> {
         deadline: 1000,
         pause: 100,
       }),
-      // It decides by this process's clock.
+      // The Memcached store decides by this process's clock.
       staysWithinLimit(cas, {
         scenario: 'memcached: within the limit',
         limit: 60,

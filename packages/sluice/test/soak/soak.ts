@@ -13,7 +13,7 @@ export interface SoakOptions {
   /** Milliseconds. */
   readonly span: number;
   readonly seed: number;
-  /** Milliseconds between two lines. */
+  /** Milliseconds between two lines of progress. */
   readonly every: number;
   readonly print: (line: string) => void;
 }
@@ -24,14 +24,14 @@ const WARM_UP = 1 / 3;
 const faultFreeEnd = (span: number): number => Math.max(span / 20, 3000);
 /** Milliseconds without faults at the end, even if the last fault took longer than planned on a busy machine. */
 const MIN_FAULT_FREE = 2500;
-/** Milliseconds by which a run is extended at most, if a scenario has not made enough checks yet. */
+/** The maximum number of milliseconds by which a run is extended, if a scenario has not made enough checks yet. */
 const MAX_EXTENSION = 90_000;
 /** Decisions that each scenario must make. */
 const MIN_CHECKS = 20;
 /** How many scenarios report results. */
 const SCENARIOS = 30;
 const SAMPLES = 60;
-/** Least milliseconds between two memory samples: each one collects all garbage, which blocks the checks. */
+/** Minimum number of milliseconds between two memory samples. Each sample collects all garbage, which blocks the checks. */
 const SAMPLE_EVERY = 2500;
 
 export async function soak({ span, seed, every, print }: SoakOptions): Promise<Verdict> {

@@ -20,14 +20,14 @@ const [EVERY, DEADLINE] = [50, 200];
 /** Answers kept per node: the oldest of them is older than the last request of every node. */
 const ANSWERS = 50;
 
-/** What a node has asked and admitted, by the steady clock. */
+/** The requests and admitted units of a node, by the steady clock. */
 interface Node {
   readonly limiter: Limiter<MaybePromise<Decision>>;
-  /** Units that it admitted. */
+  /** Units that the node admitted. */
   admitted: number;
-  /** When it sent the request whose answer it decides by. */
+  /** When the node sent the request whose answer it now uses for decisions. */
   asked: number;
-  /** When its requests were answered, and how much it had admitted when it sent them. */
+  /** When the node's requests were answered, and how many units it had admitted when it sent each of them. */
   readonly answers: (readonly [told: number, admitted: number])[];
   close(): Promise<void>;
 }
@@ -72,7 +72,7 @@ export function syncedNodes(backend: Backend): Scenario {
     }
     const nodes = Array.from({ length: NODES }, open);
 
-    /** Units that other nodes admitted, less those that the store knew when this node asked. */
+    /** Units that other nodes admitted, minus the units that the store knew about when this node sent its request. */
     function unknownTo(node: Node): number {
       const each = nodes.map((other) => {
         const known = other.answers.filter(([told]) => told <= node.asked).map(([, admitted]) => admitted);
@@ -98,7 +98,7 @@ export function syncedNodes(backend: Backend): Scenario {
         if (ledger.isFull) checkLedger(run, scenario, ledger, losses);
         const costs = Array.from({ length: 1 + draw(8) }, () => 1 + draw(10));
         await Promise.all(costs.map((cost) => expectAnswer(run, scenario, () => take(nodes[number], cost))));
-        // Occasionally long enough that the node stops counting the key.
+        // Occasionally, the pause is long enough that the node stops counting the key.
         await sleep(draw(50) === 0 ? 4 * EVERY : draw(20));
       }
     };

@@ -16,7 +16,7 @@ export interface Tally {
   violations: number;
   /** Checks after the last fault. */
   afterLastFault: number;
-  /** When the store was asked during fault-free periods, and when it was unavailable in them. */
+  /** When checks were made in fault-free periods, and when the store was unavailable in these periods. */
   readonly faultFree: Tenths;
   readonly missed: Tenths;
   rows: Rows | undefined;

@@ -65,7 +65,7 @@ export function threads(): Threads {
   };
 }
 
-/** A backend without faults: only other threads could cause them. */
+/** A backend without injected faults: only other threads could cause faults. */
 export const sharedMemoryBackend: Backend = {
   name: 'shared memory',
   isInOrder: true,

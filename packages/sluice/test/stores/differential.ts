@@ -1,4 +1,4 @@
-/** Applies the same random hits to the memory store and to another one. Decisions must be equal to the last bit. */
+/** Applies the same random hits to the memory store and to another store. Decisions must be equal to the last bit. */
 import { describe, expect, test } from 'vitest';
 import {
   createLimiter,
@@ -27,8 +27,8 @@ export interface Taken {
 }
 
 /**
- * All verbs and modes, with whole costs, halves and tenths. A reservation is compared without its function. Some hits give
- * back or renew one of the places, or a part of it.
+ * All verbs and modes, with whole costs, halves and tenths. A reservation is compared without its function. Some hits give back
+ * or renew one of the places, or a part of a place.
  */
 export function someVerb(draw: (below: number) => number, places: readonly Taken[] = []): Ask {
   const place = places.length > 0 && draw(3) === 0 ? places[draw(places.length)] : undefined;
@@ -83,7 +83,7 @@ export function someGap(draw: (below: number) => number): number {
 export interface Amount {
   /** The number of hits over all cases. */
   readonly hits: number;
-  /** The most hits in one tick, which may travel together and are decided in order. */
+  /** The most hits in one tick, which may be sent together and are decided in order. */
   readonly atOnce: number;
 }
 

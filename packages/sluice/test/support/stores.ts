@@ -10,7 +10,7 @@ export type { MakeStore } from 'sluice-test-support/stores.ts';
 export const STORES: Readonly<Record<string, MakeStore>> = storesOf({ memory, sharedMemory, ipc, redis });
 
 /**
- * Returns another store object for the same keys, as another process would have it. Limiters on it do not know the limiters on
+ * Returns another store object for the same keys, like the store of another process. Limiters on it do not know the limiters on
  * the first one.
  */
 export function another<R extends Decision | Promise<Decision>>(store: Store<R>): Store<R> {

@@ -37,7 +37,7 @@ interface Scenario {
 
 interface Step {
   readonly op: 'acquire' | 'tryAcquire' | 'setRate' | 'getRate' | 'toString';
-  /** When it was called. Includes the time that the caller slept before. */
+  /** When the call was made, including the time that the caller slept before it. */
   readonly atMicros: number;
   readonly permits: number;
   readonly timeoutMs?: number;
@@ -54,8 +54,8 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
   const store = makeStore(clock);
   const limiter = createLimiter(policyOf(scenario), { store, name: scenario.id });
   const steps = compared(scenario);
-  // Guava's limiter stores idle time from its construction on, but a key does so only from its first use. With a warm-up, it
-  // starts full, so this makes no difference.
+  // Guava's limiter stores idle time from its construction on, but a key does so only from its first use. With a warm-up, both
+  // start full, so this makes no difference.
   const idles = scenario.kind === 'bursty' && scenario.startMicros < steps[0].atMicros;
   if (idles) await (await limiter.reserve(KEY)).cancel();
   const ledger = new Ledger();

@@ -67,7 +67,7 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
     const { allowed, remaining, resetAfter } = await limiter.take(actor);
     const next = await limiter.peek(actor);
     const resetMs = remaining === 0 ? next.retryAfter : 0;
-    // Sharkey counts the remaining drips as if the last one had fallen at this instant.
+    // Sharkey counts the remaining drips as if the last drip had fallen at this instant.
     const fullResetMs = dripRate * Math.ceil(resetAfter / dripRate);
     ledger.same('blocked', !allowed, expect?.blocked);
     ledger.same('remaining', remaining, expect?.remaining);

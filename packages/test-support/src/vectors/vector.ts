@@ -43,7 +43,7 @@ export function sort<S>(
 }
 
 export function agrees(name: string, steps: number, run: Vector['run']): Vector {
-  return { claim: `${name} agrees at all ${steps} steps`, steps, run };
+  return { claim: `${name} agrees with the recording at all ${steps} steps`, steps, run };
 }
 
 export class Ledger {

@@ -1,4 +1,4 @@
-/** gRPC clients for tests, with the server's message definitions or with Envoy's published ones. */
+/** gRPC clients for tests, with the server's message definitions or with the definitions that Envoy publishes. */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,7 +25,7 @@ const own = loadSync(['ratelimit.proto', 'health.proto'], {
   includeDirs: [fileURLToPath(new URL('../../../proto', import.meta.url))],
 });
 
-/** Loads a file of Envoy as shipped with grpc-js-xds. These files lack some newer fields. */
+/** Loads one of Envoy's proto files, as shipped with grpc-js-xds. These files lack some newer fields. */
 function envoys(file: string, options: Options): PackageDefinition {
   const require = createRequire(import.meta.url);
   const index = require.resolve('@grpc/grpc-js-xds');

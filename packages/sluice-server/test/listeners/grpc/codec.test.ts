@@ -36,7 +36,7 @@ function bytesOf(request: object): Buffer {
 }
 
 describe('a request', () => {
-  test('of a domain and descriptors with entries is decoded directly, to the same message', () => {
+  test('with only a domain and descriptors with entries is decoded directly, to the same message as by proto-loader', () => {
     const request = fc.record(
       { domain: text, descriptors: fc.array(usual, { maxLength: 5 }) },
       { noNullPrototype: true },
@@ -49,7 +49,7 @@ describe('a request', () => {
     );
   });
 
-  test('with any other field is left to proto-loader, or decoded to the same message', () => {
+  test('with any other field is left to proto-loader, or decoded to the same message as by proto-loader', () => {
     const request = fc.record(
       { domain: text, descriptors: fc.array(unusual, { maxLength: 5 }), hitsAddend: fc.nat() },
       { noNullPrototype: true },
@@ -65,7 +65,7 @@ describe('a request', () => {
     expect(decodeRequest(bytesOf({ descriptors: [{ entries: [], isNegativeHits: true }] }))).toBeUndefined();
   });
 
-  test('that is damaged is left to proto-loader, or decoded to the same message', () => {
+  test('that is damaged is left to proto-loader, or decoded to the same message as by proto-loader', () => {
     const request = { domain: 'shop', descriptors: [{ entries: [{ key: 'user', value: 'alice' }] }] };
     const whole = [...bytesOf(request)];
     const change = fc.record({ at: fc.nat(whole.length - 1), to: fc.nat(255), length: fc.nat(whole.length) });
@@ -100,7 +100,7 @@ describe('a response', () => {
     value: fc.maxSafeNat().map(String),
   });
 
-  test('without names and metadata is encoded directly, to the same message', () => {
+  test('without names and metadata is encoded directly, to the same message as by proto-loader', () => {
     const response = fc.record({
       overallCode: fc.constantFrom('OK' as const, 'OVER_LIMIT' as const),
       statuses: fc.array(status, { maxLength: 32, size: 'max' }),

@@ -74,7 +74,7 @@ async function shop(
 
 const NO_LIMIT = { code: 'OK', currentLimit: null, limitRemaining: 0, durationUntilReset: null };
 
-test('a status contains the code, the limit with its name and unit, what remains, and when it resets', async () => {
+test('a status contains the code, the limit with its name and unit, the remaining units, and the time until the reset', async () => {
   const { ask } = await shop();
   expect(await ask(of('path=/a'), of('tenant=t', 'user=u'), of('unknown=x'))).toEqual({
     overallCode: 'OK',
@@ -130,7 +130,7 @@ test('one descriptor over its limit denies the request, but the other descriptor
   expect((await ask(of('path=/b'))).statuses[0].limitRemaining).toBe(8);
 });
 
-test('the most specific rule applies: a value before a pattern before a key alone, at the depth of the request', async () => {
+test('the most specific rule at the depth of the request applies: first a value, then a pattern, then a key alone', async () => {
   const { ask } = await shop();
   const limits = async (...descriptors: object[]): Promise<number[]> =>
     (await ask(...descriptors)).statuses.map(
@@ -145,7 +145,7 @@ test('the most specific rule applies: a value before a pattern before a key alon
   expect((await ask(of('path=/img/b.png'))).statuses[0].limitRemaining).toBe(99);
 });
 
-test('an unlimited descriptor always passes with the largest number remaining, and 0 requests per unit never pass', async () => {
+test('an unlimited descriptor always passes and reports the largest number as remaining, and a limit of 0 requests per unit never passes', async () => {
   const { ask } = await shop();
   const { statuses, overallCode } = await ask(of('tenant=t', 'user=admin'), of('path=/closed'));
   expect(overallCode).toBe('OVER_LIMIT');
@@ -157,7 +157,7 @@ test('an unlimited descriptor always passes with the largest number remaining, a
   });
 });
 
-test('shadow and quota mode count requests and let them pass, and quota mode also informs other filters', async () => {
+test('shadow mode and quota mode count requests and let them pass, and quota mode also adds metadata for other filters', async () => {
   const { ask, core } = await shop();
   await ask(of('soft=a'), of('quota=a'));
   const { overallCode, statuses, dynamicMetadata } = await ask(of('soft=a'), of('path=/a'), of('quota=a'));
@@ -167,7 +167,7 @@ test('shadow and quota mode count requests and let them pass, and quota mode als
   expect(core.metrics.text()).toMatch(/decisions_total\{limit="shop.soft",outcome="shadowed"\} 1/);
 });
 
-test('a limit that replaces another does not charge it', async () => {
+test('a limit that replaces another limit does not charge the replaced limit', async () => {
   const { ask } = await shop();
   for (let i = 0; i < 3; i++) {
     const { overallCode, statuses } = await ask(of('reader=a'), of('writer=a'));
@@ -206,7 +206,7 @@ test('a hits_addend of 0 in the request means 1, and the hits_addend of a descri
   expect(await left(3, 0)).toBe(4);
 });
 
-test('a descriptor with 0 hits checks without counting, even if it is denied', async () => {
+test('a descriptor with 0 hits checks the limit without counting a hit, even if it is denied', async () => {
   const { ask } = await shop();
   const check = { ...of('path=/pay'), hitsAddend: { value: 0 } };
   expect((await ask(check)).statuses[0]).toMatchObject({ code: 'OK', limitRemaining: 2 });
@@ -224,13 +224,13 @@ test('negative hits are refunded', async () => {
   expect(back.statuses[0]).toMatchObject({ code: 'OK', limitRemaining: 8 });
 });
 
-test('more hits than a number can hold are over the limit, not an error', async () => {
+test('more hits than a number can represent exceed the limit, and do not cause an error', async () => {
   const { ask } = await shop();
   const most = { ...of('path=/m'), hitsAddend: { value: '18446744073709551615' } };
   expect((await ask(most)).overallCode).toBe('OVER_LIMIT');
 });
 
-test('a limit in the descriptor replaces the configured one', async () => {
+test('a limit in the descriptor replaces the configured limit', async () => {
   const { ask } = await shop();
   const own = (unit: string, requestsPerUnit: number): object => ({
     ...of('path=/pay'),
@@ -250,7 +250,7 @@ test('a limit in the descriptor replaces the configured one', async () => {
   );
 });
 
-test('limits written as policies give the same kind of response', async () => {
+test('limits that are configured as policies give the same kind of response', async () => {
   const { ask } = await shop();
   expect((await ask(of('smooth=a'))).statuses[0]).toEqual({
     code: 'OK',
@@ -350,7 +350,7 @@ test('the server reports an exceeded deadline to a client that does not enforce 
   session.destroy();
 });
 
-test('a message that is too long is rejected before it is read', async () => {
+test('a message that is too long is rejected, and the next call works', async () => {
   const { send, ask } = await shop({ maxMessage: 2000 });
   await expect(send('ShouldRateLimit', Buffer.alloc(3000, 1))).rejects.toMatchObject({
     code: status.RESOURCE_EXHAUSTED,
@@ -370,7 +370,7 @@ test('calls without a valid token are rejected, except for health checks', async
   expect(await clientOf(port, HEALTH).call('Check', {})).toEqual({ status: 'SERVING' });
 });
 
-test('health checks know the server and its services, and no other services', async () => {
+test('health checks cover the server and its services, and return NOT_FOUND for other services', async () => {
   let isHealthy = true;
   const { port } = await shop({ isHealthy: () => isHealthy });
   const { call } = clientOf(port, HEALTH);
@@ -443,7 +443,7 @@ test('calls that are still open after the drain timeout are aborted', async () =
   late.stop();
 });
 
-test('clients need a certificate over TLS if an authority is configured', async () => {
+test('clients need a certificate over TLS if a certificate authority for clients is configured', async () => {
   const { ca, cert, key, clientCert, clientKey } = certificates();
   const { port } = await opened(openGrpc, RULES, { tls: { cert, key, ca } });
   const pem = (text: string): Buffer => Buffer.from(text);
@@ -456,7 +456,7 @@ test('clients need a certificate over TLS if an authority is configured', async 
     });
 });
 
-test("a client built from Envoy's published files sends and receives the same messages", async () => {
+test("a client built from Envoy's published proto files sends and receives the same messages", async () => {
   const { port } = await shop();
   const { call } = clientOf(port, envoysOwn());
   const limit = { unit: 'HOUR', requestsPerUnit: 4 };

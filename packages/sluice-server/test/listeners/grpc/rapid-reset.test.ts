@@ -83,10 +83,10 @@ async function callFrom(localAddress: string, port: number): Promise<unknown> {
 }
 
 test.each([
-  ['of calls', CALL],
-  ['of calls to methods that do not exist', '/none'],
+  ['calls', CALL],
+  ['calls to methods that do not exist', '/none'],
 ])(
-  'closes connections that reset many streams %s, and refuses only their address, for a few seconds',
+  'closes connections that reset many %s, and refuses only connections from their address, for a few seconds',
   async (_, path) => {
     const { port, log } = await opened(openGrpc, 'limits: { api: 1/s }');
     const bytes = resets(path, 900);
@@ -119,7 +119,7 @@ test('does not close a connection that cancels calls occasionally', async () => 
 });
 
 // Destroying a session while Node reads from it fails an assertion in Node, which cannot be caught.
-test('an attack does not crash the process, and HTTP requests are answered in the meantime', async () => {
+test('an attack does not crash the process, and HTTP requests are answered during the attack', async () => {
   const file = temporaryFile('limits: { api: 1/s }');
   const server = await started('--config', file, '--grpc', '127.0.0.1:0');
   await server.says('"listener":"grpc"');

@@ -16,7 +16,7 @@ const local = { host: '127.0.0.1', port: 0 };
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 describe('reset and block', () => {
-  test('require the admin token if one is configured, while other routes do not', async () => {
+  test('require the admin token if an admin token is configured, while other routes do not', async () => {
     const { post } = await serving(LIMITS, { adminTokens: () => ['admin'] });
     expect((await post('/v1/take', operation)).status).toBe(200);
     for (const [path, body] of [
@@ -33,7 +33,7 @@ describe('reset and block', () => {
     }
   });
 
-  test('reject a token of the listener if there is an admin token, which all routes accept', async () => {
+  test('reject a listener token if an admin token is configured, and all routes accept the admin token', async () => {
     const http = { address: local, tokens: () => ['client'] };
     const { post } = await serving(LIMITS, { listeners: { http }, adminTokens: () => ['admin'] });
     expect((await post('/v1/take', operation, bearer('client'))).status).toBe(200);
@@ -43,7 +43,7 @@ describe('reset and block', () => {
     expect((await post('/v1/take', operation)).status).toBe(401);
   });
 
-  test('accept a token of the listener if there is no admin token', async () => {
+  test('accept a listener token if no admin token is configured', async () => {
     const http = { address: local, tokens: () => ['client'] };
     const { post } = await serving(LIMITS, { listeners: { http } });
     expect((await post('/v1/reset', operation)).status).toBe(401);
@@ -182,7 +182,7 @@ describe('certificates', () => {
       socket.on('error', reject);
     });
 
-  test('are replaced for new connections on every listener when they change, unless the new ones are invalid', async () => {
+  test('are replaced for new connections on every listener when they change, unless the new certificates are invalid', async () => {
     const folder = temporaryFolder();
     const [one, two] = [certificates(), certificates()];
     const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
@@ -236,7 +236,7 @@ describe('certificates', () => {
     expect(await shown(server.port, two.ca)).not.toBe(before);
   });
 
-  test('that do not match the key make the start fail with a one-line error', async () => {
+  test('that do not match the private key make the start fail with a one-line error', async () => {
     const [one, two] = [certificates(), certificates()];
     const [cert, key] = [temporaryFile(one.cert, 'a.crt'), temporaryFile(two.key, 'b.key')];
     const more = ['--http', '0', '--tls-cert', cert, '--tls-key', key];

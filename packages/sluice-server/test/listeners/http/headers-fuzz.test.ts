@@ -61,11 +61,11 @@ function ask(url: string, method: 'GET' | 'POST', headers: Record<string, string
   });
 }
 
-describe('a header of the maximum length', () => {
+describe('a request header of the maximum length', () => {
   test.each([
     ...PAGE.map((name) => [name, 'GET', '/'] as const),
     ...ASKED.map((name) => [name, 'POST', '/v1/take'] as const),
-  ])('%s is read in linear time', { timeout: 120_000 }, async (name, method, path) => {
+  ])('named %s is read in linear time', { timeout: 120_000 }, async (name, method, path) => {
     const { url } = await withPage();
     await ask(url + path, method, {});
     for (const part of PARTS) {
@@ -182,7 +182,7 @@ describe('input of command-line tools and environment variables', () => {
     );
   });
 
-  test('headers for spans are read back unchanged, and any text can be parsed as headers', () => {
+  test('headers for the trace exporter are read back unchanged, and any text can be parsed as headers', () => {
     const args = readArgs([], TELEMETRY_FLAGS);
     const headersOf = (text: string) =>
       tracesOf(args, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_EXPORTER_OTLP_HEADERS: text })?.headers;

@@ -52,7 +52,7 @@ describe('take, peek, refund, block and reset', () => {
     ).toMatchObject([200, { allowed: true, taken: 3 }]);
   });
 
-  test('add RateLimit headers to a single take, but not to a peek or a list', async () => {
+  test('add RateLimit headers to the response to a single take, but not to a peek or a list', async () => {
     const { post } = await serving(LIMITS);
     const operation = { limit: 'api', key: 'ann', cost: 3 };
     const { headers } = await post('/v1/take', operation);
@@ -64,7 +64,7 @@ describe('take, peek, refund, block and reset', () => {
     expect((await post('/v1/take', [operation])).headers.get('ratelimit')).toBeNull();
   });
 
-  test('block and reset keys', async () => {
+  test('can block and reset keys', async () => {
     const { post } = await serving(LIMITS, { adminWithoutToken: true });
     const operation = { limit: 'api', key: 'ann' };
     await post('/v1/block', { ...operation, duration: '10m' });
@@ -99,7 +99,7 @@ describe('take, peek, refund, block and reset', () => {
     ]);
   });
 
-  test('also reset the state of overrides and tiers', async () => {
+  test('reset a key including the state of its overrides and tiers', async () => {
     const { post } = await serving(
       'limits: { a: { policies: 2/h, tiers: { t: 2/h fixed-window }, overrides: { own: 2/h sliding-log } } }',
       { adminWithoutToken: true },
@@ -115,7 +115,7 @@ describe('take, peek, refund, block and reset', () => {
   });
 });
 
-describe('a list', () => {
+describe('a list of operations', () => {
   test('is answered in order', async () => {
     const { post } = await serving(LIMITS);
     const list = ['a', 'b', 'a', 'a', 'a'].map((key) => ({ limit: 'api', key }));
@@ -281,7 +281,7 @@ describe('the HTTP listener', () => {
   });
 });
 
-test('different keys of any characters are counted separately', async () => {
+test('different keys are counted separately, whatever characters they contain', async () => {
   const { post } = await serving(LIMITS);
   const keys = [
     '',
@@ -302,7 +302,7 @@ test('different keys of any characters are counted separately', async () => {
     expect(await answer(post('/v1/take', { limit: 'api', key }))).toMatchObject([200, { remaining: 2 }]);
 });
 
-test('if the store fails for some operations of a list, these are answered with problem details', async () => {
+test('if the store fails for some operations of a list, these operations are answered with problem details', async () => {
   let asked = 0;
   const store = later(memory(), () => (asked++ === 1 ? new StoreUnavailable('deadline') : 0));
   const { port } = await opened(openHttp, LIMITS, { store });
@@ -318,7 +318,7 @@ test('if the store fails for some operations of a list, these are answered with 
   ]);
 });
 
-test('with --shadow every limit decides and counts, but denies nothing', async () => {
+test('with --shadow, every limit decides and counts requests, but does not deny any', async () => {
   const { url, post } = await serving(LIMITS, { shadow: true });
   const operation = { limit: 'api', key: 'alice', cost: 2 };
   expect(await (await post('/v1/take', operation)).json()).not.toHaveProperty('shadowed');

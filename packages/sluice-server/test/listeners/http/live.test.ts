@@ -91,7 +91,7 @@ function shapeOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapeOf(member)]));
 }
 
-test("the page's sample data has the same members as a real server's", () =>
+test('the sample data of the page has the same members as the data of a real server', () =>
   within(async () => {
     const descriptors = '[{ key: remote_address, rate_limit: { unit: second, requests_per_unit: 10 } }]';
     const limits = `limits: { api: 10/s burst 20 }\ndomain: edge\ndescriptors: ${descriptors}`;
@@ -107,7 +107,7 @@ test("the page's sample data has the same members as a real server's", () =>
     expect(snapshot['store']).toMatchObject({ kind: 'redis', up: true, breaker: 'closed' });
   }));
 
-test('streams that started at different times each report their own period', () =>
+test('streams that started at different times each report only the period since their own start', () =>
   within(async () => {
     const server = await serving(LIMITS);
     const early = await listen(server.url);
@@ -120,7 +120,7 @@ test('streams that started at different times each report their own period', () 
     expect(Number(two['span'])).toBeLessThan(Number(one['span']));
   }));
 
-test('a changed configuration is reported immediately, and so is an invalid one', async () => {
+test('a changed configuration is reported immediately, and so is an invalid configuration', async () => {
   const file = temporaryFile('limits: { a: 1/h }');
   const server = await serving('', { config: [file] });
   const stream = await listen(server.url);
@@ -153,7 +153,7 @@ test('the stream requires access to the listener', async () => {
   expect(foreign.status).toBe(403);
 });
 
-test('the 65th stream is rejected until another one is closed', async () => {
+test('the 65th stream is rejected until another stream is closed', async () => {
   const { url } = await serving(LIMITS);
   const streams = await Promise.all(Array.from({ length: 64 }, () => listen(url)));
   const refused = await fetch(`${url}/live`);
@@ -199,7 +199,7 @@ test('nothing is written after the end, even if a slow reader is still connected
   expect(() => live.reply()).toThrow('shutting down');
 });
 
-test('a reader that stalls uses little memory, and then gets one snapshot for the whole time', async () => {
+test('a reader that stalls uses little memory, and later gets one snapshot for the whole time of the stall', async () => {
   const { createLive } = await import('../../../src/listeners/http/live.ts');
   const { createServer } = await import('node:http');
   const metrics = createMetrics();
@@ -292,7 +292,7 @@ test('a reader that misses more than thirty snapshots is disconnected', async ()
   expect(written).toHaveLength(1);
 });
 
-test('quantiles of the time between two snapshots are accurate to an eighth', () => {
+test('latency quantiles for the period between two snapshots are accurate to an eighth', () => {
   const spread = new LatencyBuckets();
   for (let i = 0; i < 500; i++) spread.observe(900);
   const before = spread.copy();

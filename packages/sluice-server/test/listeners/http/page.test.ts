@@ -104,7 +104,7 @@ test('a HEAD request gets only the headers', async () => {
   expect([status, Number(headers['content-length']), body.length]).toEqual([200, HTML.length, 0]);
 });
 
-test('no other files are served, whatever the path', async () => {
+test('only files of the page are served, whatever the path', async () => {
   const { url } = await withPage();
   for (const path of [
     '/assets/secret.env',
@@ -117,7 +117,7 @@ test('no other files are served, whatever the path', async () => {
   expect((await fetch(url, { method: 'POST' })).status).toBe(405);
 });
 
-test('a short text replaces a page that was not built, and --page none serves nothing', async () => {
+test('a short text is served instead of a page that was not built, and --page none serves nothing', async () => {
   const empty = await serving('limits: { a: 1/h }', { page: join(temporaryFolder(), 'missing') });
   expect(String((await get(empty.url)).body)).toContain('npm run build');
   const none = await serving('limits: { a: 1/h }', { page: 'none' });

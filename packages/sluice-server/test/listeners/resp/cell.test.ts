@@ -43,7 +43,7 @@ function millis(baseNanos: string, atNanos: number): number {
   return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
 }
 
-test.each(chosen)('$id matches redis-cell at every step', async (scenario) => {
+test.each(chosen)('$id gives the same replies as redis-cell at every step', async (scenario) => {
   const clock = manualClock();
   const { port } = await opened(openResp, 'limits: { api: 1/s }', { store: memory({ clock }) });
   const client = new Redis({ port });
@@ -57,7 +57,7 @@ test.each(chosen)('$id matches redis-cell at every step', async (scenario) => {
   expect(differences).toEqual([]);
 });
 
-test('34 scenarios with 1442 steps are compared, and 9 are skipped', () => {
+test('34 scenarios with 1442 steps are compared, and 9 scenarios are skipped', () => {
   const steps = chosen.reduce((sum, scenario) => sum + compared(scenario).length, 0);
   expect([chosen.length, steps, scenarios.length - chosen.length]).toEqual([34, 1442, 9]);
 });

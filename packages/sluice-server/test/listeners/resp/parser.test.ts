@@ -41,14 +41,14 @@ describe('commands with length prefixes', () => {
     expect(commandsOf([`*0\r\n*-1\r\n*-7\r\n${command('PING')}`])).toEqual([['PING']]);
   });
 
-  test('may have as many arguments and bytes as the bounds allow, and no more', () => {
+  test('may have as many arguments and bytes as the bounds allow, but not more', () => {
     expect(commandsOf([command('a', 'b', 'c')])).toEqual([['a', 'b', 'c']]);
     refused(command('a', 'b', 'c', 'd'), 'invalid multibulk length');
     expect(commandsOf([command('x'.repeat(10), 'y'.repeat(10))])).toHaveLength(1);
     refused(command('x'.repeat(10), 'y'.repeat(11)), 'invalid bulk length');
   });
 
-  test('are measured separately, so the bytes of one command do not count toward the next', () => {
+  test('are measured separately, so the bytes of one command do not count toward the next command', () => {
     const text = command('x'.repeat(20));
     expect(commandsOf([text + text, text])).toHaveLength(3);
     expect(commandsOf([...text.split(''), ...text.split('')])).toHaveLength(2);
@@ -123,7 +123,7 @@ describe('an inline command', () => {
     expect(commandsOf(['\r\n\n  \r\nPING\r\n'], WIDE)).toEqual([['PING']]);
   });
 
-  test('may have as many words and bytes as the bounds allow, and no more', () => {
+  test('may have as many words and bytes as the bounds allow, but not more', () => {
     expect(commandsOf(['a b c\n'])).toEqual([['a', 'b', 'c']]);
     refused('a b c d\n', 'too many words');
     expect(commandsOf([`${'x'.repeat(20)}\n`])).toHaveLength(1);
@@ -143,7 +143,7 @@ describe('an inline command', () => {
   });
 });
 
-test('isMidway is true from the first byte of a command to its last', () => {
+test('isMidway is true from the first byte of a command until its last byte', () => {
   const parser = new RespParser(BOUNDS);
   expect(parser.isMidway).toBe(false);
   const text = command('GET', 'k');
@@ -162,7 +162,7 @@ test('isMidway is true from the first byte of a command to its last', () => {
   expect(parser.isMidway).toBe(true);
 });
 
-test('bounds that change between two commands apply to the next one', () => {
+test('bounds that change between two commands apply to the second command', () => {
   const parser = new RespParser(BOUNDS);
   parser.push(command('a', 'b') + command('a', 'b'));
   expect(parser.next()).toEqual(['a', 'b']);

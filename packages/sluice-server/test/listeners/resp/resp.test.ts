@@ -91,7 +91,7 @@ test.each<[string, string[]]>([
   expect(log).toEqual([]);
 });
 
-test('keys that are not UTF-8 are distinct from each other and from UTF-8 keys', async () => {
+test('keys that are not valid UTF-8 are distinct from each other and from UTF-8 keys', async () => {
   const { port } = await opened(openResp, LIMITS);
   const keys = ['\xff', '\xfe', '\xc3', '\xc3\xbc', '\xef\xbf\xbd', '\x00\xff', ''];
   const answers = await talk(port, keys.map((key) => command('cl.throttle', key, '0', '1', '60')).join(''));
@@ -167,7 +167,7 @@ test.each([
 );
 
 test.each([0, -1, -2, -1073741824, -999999999])(
-  'a command of %i words is skipped, and the next command is answered',
+  'a command that declares %i arguments is skipped, and the next command is answered',
   async (count) => {
     const { port } = await opened(openResp, LIMITS);
     expect(await talk(port, `*${count}\r\n${command('ping')}`)).toBe(PONG);
@@ -205,7 +205,7 @@ test('a length line that is too long is rejected before its end arrives', async 
   expect(heard.toString()).toBe('-ERR Protocol error: invalid multibulk length\r\n');
 });
 
-test('a key of bytes that are not UTF-8 is never mistaken for another key', async () => {
+test('a key that is not valid UTF-8 is never mistaken for another key', async () => {
   const { port } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
   const ask = (bytes: string): Promise<string> => talk(port, command('THROTTLE', bytes, 'api', '10'));
   const used = cell(0, 10, 0, -1, 60);
@@ -309,14 +309,14 @@ test('an unexpected error is logged, and the client gets no details', async () =
   expect(log.join()).toContain('a secret');
 });
 
-test('QUIT is answered, and commands after it are not', async () => {
+test('QUIT is answered, but commands after QUIT are not', async () => {
   const store = later(memory({ clock: manualClock(0) }), () => 20);
   const { port } = await opened(openResp, LIMITS, { store });
   const answer = await talk(port, command('throttle', 'k', 'api') + command('QUIT') + command('PING'));
   expect(answer).toBe(`${cell(0, 10, 9, -1, 6)}+OK\r\n`);
 });
 
-test('before authentication, commands are rejected, and large ones are not even read', async () => {
+test('before authentication, commands are rejected, and large commands are not even read', async () => {
   const tokens = (): string[] => ['old', 'passwört'];
   const { port } = await opened(openResp, LIMITS, { tokens });
   const token = Buffer.from('passwört').toString('latin1');
@@ -343,7 +343,7 @@ test('before authentication, commands are rejected, and large ones are not even 
   expect(await ask(['auth', 'old'], ['echo', long])).toHaveLength(5 + 5009);
 });
 
-test('a client that does not read its replies is not read from, and gets all of them later', async () => {
+test('the server stops reading from a client that does not read its replies, and later sends all replies', async () => {
   const { port } = await opened(openResp, LIMITS);
   const socket = socketTo(port);
   const asked = 600;
@@ -590,7 +590,7 @@ test('connections that are still open after the drain timeout are closed', async
   late.stop();
 });
 
-test('clients need a certificate over TLS if an authority is configured', async () => {
+test('clients need a certificate over TLS if a certificate authority for clients is configured', async () => {
   const { ca, cert, key, clientCert, clientKey } = certificates();
   const { port } = await opened(openResp, LIMITS, { tls: { cert, key, ca } });
   const ask = (own: object): Promise<string> =>

@@ -55,7 +55,7 @@ describe('RESP', () => {
   );
   const ANSWER = /^(\*5\r\n(:-?\d+\r\n){5}|-[A-Z]+ [^\r\n]*\r\n)$/;
 
-  test('any words give a reply or an error, and the connection stays open', async () => {
+  test('any words in a command give a reply or an error, and the connection stays open', async () => {
     const { port, log } = await opened(openResp, LIMITS);
     await fc.assert(
       fc.asyncProperty(fc.array(asked, { minLength: 1, maxLength: 10 }), async (commands) => {

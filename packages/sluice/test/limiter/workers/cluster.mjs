@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createLimiter, memory } from '../../../dist/index.js';
 
 if (cluster.isPrimary) {
-  createLimiter('100/min'); // The primary does not warn, because there is only one.
+  createLimiter('100/min'); // There is only one primary, so it does not warn.
   const workers = Array.from({ length: 4 }, () => cluster.fork());
   const said = await Promise.all(workers.map((worker) => once(worker, 'message')));
   console.log(JSON.stringify(said.map(([message]) => message)));

@@ -121,7 +121,7 @@ function fastifyOver(http2: boolean): Start {
       forFastify,
       options<FastifyRequest>(({ raw }) => ofNode(raw)),
     );
-    // Leave bodies unread, like a handler that does not expect one.
+    // Leave request bodies unread, like a handler that does not expect a body.
     app.addContentTypeParser('*', (_request, _payload, done) => done(null));
     app.all('*', async (request, reply) => reply.send(await answer(request.url)));
     await app.listen({ port: 0, host: '127.0.0.1' });

@@ -19,7 +19,7 @@ export interface Audit {
   readonly charged: Set<string>;
   /** Paths of requests that reached the handler. */
   readonly handled: string[];
-  /** The outcomes of each request, by id. There must be exactly one each. */
+  /** The outcomes of each request, by id. Each request must have exactly one outcome. */
   readonly settled: Map<string, Outcome[]>;
   /** Makes all handlers at /wait, /paused and /stream respond. */
   release(): void;

@@ -81,7 +81,8 @@ const claimsOf = (app: App): readonly Claim[] => [
       );
       socket.resetAndDestroy();
       await closed;
-      // One half is charged while its responses wait, the other after Node has given them the closed socket.
+      // Half of the requests are charged while their responses wait, the other half after Node has given the responses the
+      // closed socket.
       const half = [...decided.values()];
       for (const decide of half.splice(0, MANY / 2)) decide();
       audit.release();

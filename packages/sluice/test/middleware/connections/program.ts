@@ -1,10 +1,10 @@
 /**
  * Bundled by connections.test.ts and run by each version of Node. Prints a line of JSON for each claim, so that the output of
- * a crashed process shows how far it came. An argument selects the claims whose name contains it.
+ * a crashed process shows how far it got. An argument selects the claims whose name contains it.
  */
 import { claims } from './claims.ts';
 
-/** Node 20 throws if a handler responds to a stream that has been aborted; applications must catch that. */
+/** Node 20 throws if a handler responds to a stream that has been aborted; applications must catch that error. */
 function tolerate(error: Error & { readonly code?: string }): void {
   if (error.code !== 'ERR_HTTP2_INVALID_STREAM') throw error;
 }

@@ -1,4 +1,4 @@
-/** Claims about a service with several writers of one row, which also run without a test framework. */
+/** Claims about a service in which several writers change one row. They also run without a test framework. */
 import { casStore, createLimiter, gcra } from '../../../src/index.ts';
 import type { CasService } from '../../../src/store.ts';
 import type { Claim } from '../../../src/testing/index.ts';

@@ -1,4 +1,4 @@
-/** The services of examples/stores, imported as a reader would. */
+/** The services of examples/stores, imported like a reader would import them. */
 import type { CasService } from '../../../src/store.ts';
 
 /** Imports by a path that the type checker does not follow, because examples are JavaScript in another project. */

@@ -72,8 +72,8 @@ export async function proxyTo(target: number): Promise<Middleman> {
   });
 
   /**
-   * Forwards bytes after a delay, never out of order. Uses a single timer, because of two timers the later
-   * one may fire first.
+   * Forwards bytes after a delay, never out of order. Uses a single timer, because with two timers, the later one may fire
+   * first.
    */
   function inOrder(write: (bytes: Buffer) => unknown): (bytes: Buffer, delay: number) => void {
     const line: { readonly bytes: Buffer; readonly due: number }[] = [];

@@ -28,7 +28,7 @@ export async function startSentinel(master: number, quorum: number): Promise<Sen
       'bind 127.0.0.1',
       `sentinel monitor ${NAME} 127.0.0.1 ${master} ${quorum}`,
       // On a busy machine a master may be silent for a second. A sentinel that was itself stopped for two
-      // seconds does nothing for thirty. With this value, no master is replaced before a test kills it.
+      // seconds does nothing for thirty seconds. With this value, no master is replaced before a test kills it.
       `sentinel down-after-milliseconds ${NAME} 2500`,
       `sentinel failover-timeout ${NAME} 3000`,
     ].join('\n'),

@@ -1,8 +1,8 @@
 // @ts-check
 /**
  * A process with leases on a real Redis, started by processes.test.ts and controlled by messages. It uses the built files,
- * because Node 20 cannot run TypeScript. It writes what it admits to its output immediately, so that it is known even if the
- * process is killed: one line with the time and the number of units.
+ * because Node 20 cannot run TypeScript. It writes what it admits to its output immediately, so that the test can read it even
+ * if the process is killed: one line with the time and the number of units.
  *
  * argv: port, and the policy's options as JSON. Messages: { takes: number of concurrent takes }; { flood: milliseconds } of as
  * many takes as possible, extended on a busy machine until there are five per millisecond; { stall: milliseconds }; { close }.

@@ -24,7 +24,7 @@ export interface CheckedPolicies {
   readonly over: (spends: readonly Spend[]) => number;
 }
 
-/** Checks spends with the algorithm itself, by what it would have denied. */
+/** Checks spends with the algorithm itself, by counting the units that it would have denied. */
 export function checkedByItself(policies: Policies): CheckedPolicies {
   return { policies, over: (spends) => overAdmitted(policies, spends) };
 }

@@ -44,7 +44,7 @@ export interface Scenario {
   /** Fraction of answers that never arrive; default 0. */
   readonly lost?: number;
   readonly faults?: readonly Fault[];
-  /** Wraps the store of a node; by default each check asks the store. */
+  /** Wraps the store of a node; by default, each check calls the store. */
   readonly wrap?: (store: Store, machine: Machine) => Store;
   /** Changes a hit before the store applies it, to test what happens if wrappers are wrong. */
   readonly tamper?: (hit: Hit) => Hit;
@@ -97,7 +97,7 @@ export async function simulate(scenario: Scenario): Promise<SimulationResult> {
           time < START + fault.at + fault.span,
       );
 
-    /** Runs a function: later if the node is stalled, never if it has crashed. */
+    /** Runs a function, but later if the node is stalled, and never if it has crashed. */
     function act(what: () => void): void {
       const stall = isFault('stall');
       if (stall !== undefined) busyUntil = START + stall.at + stall.span;
@@ -150,7 +150,7 @@ export async function simulate(scenario: Scenario): Promise<SimulationResult> {
         );
       });
     }
-    /** Random time until the next hit, by the load. Without load, the load is checked again soon. */
+    /** Returns a random time until the next hit, according to the load. If there is no load, the load is checked again soon. */
     function gap(): Millis {
       const rate = load(index, time - START);
       return rate === 0 ? 10 : (-Math.log(1 - arrivals()) * 1000) / rate;
@@ -178,7 +178,7 @@ async function settled(): Promise<void> {
   for (let i = 0; i < 12; i++) await Promise.resolve();
 }
 
-/** Units that the policies, asked directly, would have denied at these instants. */
+/** Units that the policies would have denied at these instants without a wrapper. */
 export function overAdmitted(policies: Policies, spends: readonly Spend[]): number {
   const clock = manualClock();
   const direct = createLimiter(policies, { store: memory({ clock }) });
@@ -191,7 +191,7 @@ export function overAdmitted(policies: Policies, spends: readonly Spend[]): numb
 }
 
 /**
- * The largest excess of any window of any length over `atMost(length)`, or 0. Lengths from which on `atMost` is Infinity are
+ * The largest excess of any window of any length over `atMost(length)`, or 0. Windows for whose length `atMost` is Infinity are
  * not checked. If `atMost` is never below base + rate · length, most windows can be skipped: they stay below that line.
  */
 export function excess(

@@ -19,7 +19,7 @@ import {
 export interface Network {
   /** Hits that were sent, as verb and cost. */
   readonly sent: string[];
-  /** The same, for the names of the limiters. */
+  /** The names of the limiters that sent these hits. */
   readonly names: string[];
   /** Milliseconds until a hit reaches the store. Its answer arrives in the same instant. */
   delay: number;
@@ -32,13 +32,13 @@ export interface Network {
 export interface Setup {
   readonly network: Network;
   readonly limiter: Limiter<Promise<Decision>>;
-  /** A limiter of the same name that asks the store in memory directly. */
+  /** A limiter of the same name that calls the store in memory directly. */
   readonly witness: Limiter<Decision>;
   readonly store: Store<Promise<Decision>>;
   readonly events: BreakerEvent[];
 }
 
-/** A limiter over a store that answers in time and has answered once, so that the deadline is that of the options. */
+/** A limiter over a store that answers in time and has answered once, so that the deadline from the options applies. */
 export async function overNetwork(
   policies: Policies,
   options: ResilientOptions = {},
@@ -51,7 +51,7 @@ export async function overNetwork(
   return setup;
 }
 
-/** The same for a store that has not answered yet. */
+/** A limiter over a store that answers in time, but has not answered yet. */
 export function overNewNetwork(policies: Policies, options: ResilientOptions = {}, hooks: Hooks = {}): Setup {
   const rows = memory();
   const network: Network = { sent: [], names: [], delay: 0, error: undefined, lostWith: undefined };
