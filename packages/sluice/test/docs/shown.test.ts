@@ -54,7 +54,7 @@ describe('packages/sluice/src/stores/cas/README.md', () => {
   const block = reading('packages/sluice/src/stores/cas/README.md');
   const drawing = block('', 'format  blocked-until');
 
-  test('the value matches the drawing', async () => {
+  test('the stored value matches the drawing', async () => {
     const values = new Map<string, Uint8Array>();
     const service: CasService<Uint8Array> = {
       get: (key) => {

@@ -67,7 +67,7 @@ describe('metered', () => {
     expect(observer.calls[0]?.decision).toBe(decision);
   });
 
-  test('reports every hit once, and an outcome only for hits that ask for permission', () => {
+  test('reports every hit once, and an outcome only for hits that try to take units', () => {
     const observer = recorder();
     const clock = manualClock();
     const limiter = createLimiter('2/s', { store: metered(memory({ clock }), observer) });

@@ -269,7 +269,7 @@ describe('12. resets that leave a count of −1', () => {
     );
   });
 
-  test('deletes the key on Redis', async () => {
+  test('a reset deletes the key on Redis', async () => {
     for (const [name, policy] of Object.entries(kinds(3, 60_000))) {
       const limiter = createLimiter(policy, {
         store: redis(client, { onFailure: 'throw', deadline: '10s' }),
@@ -304,7 +304,7 @@ describe('14. stores that disagree', () => {
   const EDGES = [0, 0.00025, 0.0005, 0.00075, 0.001];
 
   test.each(Object.entries(CASES))(
-    'all stores give answers that are equal to the last bit: %s',
+    'all stores return exactly the same numbers: %s',
     async (name, { policies }) => {
       const opened = EVERY_STORE.map(([, make]) => open(make, policies));
       const draw = random(name.length);

@@ -42,10 +42,10 @@ describe('7. keys without expiry', () => {
   };
   const all: Readonly<Record<string, Policies>> = {
     ...kinds(3, 60_000),
-    'with a penalty': { rate: '3/min', lockout: penalty({ after: 1, within: '1m', block: '1m' }) },
+    'a rate with a penalty': { rate: '3/min', lockout: penalty({ after: 1, within: '1m', block: '1m' }) },
   };
 
-  test.each(Object.entries(all))('%s leaves every key on Redis with an expiry', async (kind, policies) => {
+  test.each(Object.entries(all))('%s: every key on Redis has an expiry', async (kind, policies) => {
     const store = redis(client, { onFailure: 'throw', deadline: '30s' });
     for (const [first, make] of Object.entries(VERBS)) {
       for (const [second, change] of Object.entries(VERBS)) {

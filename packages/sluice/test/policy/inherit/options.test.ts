@@ -89,7 +89,7 @@ test('limiters with inherit neither convert nor change state that was written wi
   expect(limiter('additive').peek('k').remaining).toBe(7);
 });
 
-test('keys with their own policies inherit when these policies change', () => {
+test('keys with their own policies inherit used units when these policies change', () => {
   const limits = new Map([['alice', '10/s']]);
   const limiter = createLimiter((key) => limits.get(key) ?? '1/s', {
     store: memory({ clock: manualClock(0) }),

@@ -98,7 +98,7 @@ describe('a successor', () => {
     return { rows, store };
   }
 
-  test('restores rows of every kind, from the lines of the file and from its cells', async () => {
+  test('restores rows of every kind, whether the file contains logged hits or cells', async () => {
     const path = socketPath();
     const clock = manualClock(1_700_000_000_000);
     const limitersOf = (store: Store<Promise<Decision>>): Limiter<Promise<Decision>>[] => [
@@ -137,7 +137,7 @@ describe('a successor', () => {
     }
   });
 
-  test('keeps the file short and readable only for its owner', async () => {
+  test('keeps the file short and readable only by its owner', async () => {
     const path = socketPath();
     const first = await serving(path);
     const limiter = createLimiter('1000000/h', { store: first.store, name: 'api' });

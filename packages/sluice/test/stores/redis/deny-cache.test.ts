@@ -192,7 +192,7 @@ describe('a flood on a denied key', () => {
     late.stop();
   });
 
-  test('gets decisions with the remaining duration of the denial', async () => {
+  test('gets decisions that contain the remaining duration of the denial', async () => {
     const limiter = cached(HOURLY);
     const plain = createLimiter(HOURLY, {
       store: redis(other, { onFailure: 'throw', deadline: '5s' }),
@@ -225,7 +225,7 @@ describe('a flood on a denied key', () => {
     }
   });
 
-  test('ends when retryAfter has passed', async () => {
+  test('is not admitted again before retryAfter has passed', async () => {
     const limiter = cached(gcra({ limit: 1, per: '150ms' }));
     await limiter.take('a');
     const start = performance.now();
@@ -331,10 +331,10 @@ describe('units that another process gives back are noticed within two seconds',
     createLimiter(HOURLY, { store: redis(other, { deadline: '5s' }), name: 'denied' });
 
   test.each<[string, (limiter: Limiter<Promise<Decision>>) => Promise<unknown>]>([
-    ['reset', (limiter) => limiter.reset('a')],
-    ['refund', (limiter) => limiter.refund('a', 5)],
+    ['a reset', (limiter) => limiter.reset('a')],
+    ['a refund', (limiter) => limiter.refund('a', 5)],
     ['a shorter block', (limiter) => limiter.block('a', 1)],
-  ])('%s', async (name, giveBack) => {
+  ])('after %s', async (name, giveBack) => {
     const limiter = cached(HOURLY);
     await (name.includes('block') ? elsewhere().block('a', '1d') : limiter.take('a', 10));
     await limiter.take('a');
@@ -371,7 +371,7 @@ describe('the cache is not used', () => {
   });
 });
 
-test('remembers denials up to its capacity, and forgets the oldest first', async () => {
+test('the cache remembers denials up to its capacity, and forgets the oldest first', async () => {
   const limiter = cached(HOURLY, { maxKeys: 10 });
   for (let i = 0; i < 20; i++) {
     await limiter.take(`k${i}`, 10);

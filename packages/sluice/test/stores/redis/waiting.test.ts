@@ -20,7 +20,7 @@ function open(policies: Policies, name: string) {
   });
 }
 
-test('acquire waits for the announced time, in order', async () => {
+test('callers of acquire wait for the announced time, and are served in order', async () => {
   const limiter = open(gcra({ limit: 20, per: '1s', burst: 1 }), 'in order');
   const order: number[] = [];
   const began = performance.now();

@@ -112,7 +112,7 @@ describe('bounds', () => {
     expect(store.size).toBe(0);
   });
 
-  test('logs free their memory, and the log closest to being replenished is evicted for another log', () => {
+  test('logs free their memory, and the log closest to being fully replenished is evicted to make room for another log', () => {
     const clock = manualClock(START);
     const store = sharedMemory({ clock, maxKeys: 50, logEntries: 1000 });
     const limiter = createLimiter(concurrency({ limit: 20, lease: '1h' }), { store, name: 'api' });
@@ -210,7 +210,7 @@ describe('bounds', () => {
 });
 
 describe('options', () => {
-  test('rejects a handle that is not from sharedMemory()', () => {
+  test('a handle that is not from sharedMemory() is rejected', () => {
     expect(() => attachSharedMemory(new SharedArrayBuffer(64))).toThrow('handle');
     expect(() => attachSharedMemory({} as SharedArrayBuffer)).toThrow('handle');
     expect(() => sharedMemory({} as { maxKeys: number })).toThrow('maxKeys');
@@ -238,7 +238,7 @@ test('a check that lost its lock to another check is repeated, and both are coun
   audit(store.handle);
 });
 
-describe('a lock holder that', () => {
+describe('a lock holder', () => {
   /** Cells of a key's row, found by a fingerprint that equals the key's number. */
   const tag = 4711;
 
@@ -269,7 +269,7 @@ describe('a lock holder that', () => {
     return { handle, dies, lives, row, long, put, get, dieIn };
   }
 
-  test('dies before any change leaves the old row, and delays others for 100 ms', () => {
+  test('that dies before it changes anything leaves the old row intact, and makes other threads wait for 100 ms', () => {
     // The machine may pause, so the shortest of three runs counts.
     const blocked = [1, 2, 3].map(() => {
       const { handle, dies, lives, row, put, get } = setUp();
@@ -287,7 +287,7 @@ describe('a lock holder that', () => {
   });
 
   test.each(['short', 'long'] as const)(
-    'dies after it armed the journal leaves the complete new row: %s',
+    'that dies after it armed the journal leaves the complete new row: %s',
     (length) => {
       const { handle, dies, lives, row, long, put, get, dieIn } = setUp();
       put(dies, 1, long(1));
@@ -300,7 +300,7 @@ describe('a lock holder that', () => {
     },
   );
 
-  test('dies before its new row is in a list leaves a row that can be found', () => {
+  test('that dies before its new row is in a list leaves a row that can be found', () => {
     const { handle, dies, lives, row, long, put, get, dieIn } = setUp();
     for (let low = 1; low < 40; low++) put(dies, low, low % 3 === 0 ? long(low) : row(low));
     dieIn('link');
@@ -310,7 +310,7 @@ describe('a lock holder that', () => {
     expect(audit(handle).rows).toBe(40);
   });
 
-  test('was only slow detects that it lost the lock, and changes nothing', () => {
+  test('that was only slow detects that it lost the lock, and changes nothing', () => {
     const { dies: slow, lives, row, put, get } = setUp();
     put(slow, tag, row(1));
     const slot = slow.open(tag, 0);
@@ -327,7 +327,7 @@ describe('a lock holder that', () => {
     expect(get(lives, tag)).toBe(2);
   });
 
-  test('was only slow repeats its check, so that nothing is lost', () => {
+  test('that was only slow repeats its check, so that no charge is lost', () => {
     const { handle, dies: slow, lives, row, put, get } = setUp();
     put(slow, tag, row(2));
     const slot = slow.open(tag, 0);
