@@ -52,7 +52,7 @@ describe('the folder overview', () => {
     for (const name of entriesOf(`${sources}/stores`)) expect(line).toContain(` ${name.replace('/', '')}`);
   });
 
-  test('of the playground names every part of it', () => {
+  test('of the playground names every part of the playground', () => {
     const names = namesIn(parts);
     for (const name of names) expect(existsSync(join(root, 'packages/playground', name)), name).toBe(true);
     const there = entriesOf('packages/playground/src').filter((name) => name.endsWith('/'));
@@ -83,7 +83,7 @@ describe('the import rules', () => {
     return stdout + stderr;
   }
 
-  test('number at most 12, and every folder of the library has one', () => {
+  test('consist of at most 12 rules, and every folder of the library has a rule', () => {
     const ruled = [...textOf(configuration).matchAll(/"packages\/sluice\/src\/([\w/-]+)\/\*\*"\]/g)].map(
       (match) => match[1] ?? '',
     );
@@ -131,7 +131,7 @@ function patched(text: string, diff: string): string {
   }, text);
 }
 
-describe('the example algorithm, added to the sources as the guide says', () => {
+describe('the example algorithm, added to the sources according to the guide,', () => {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   let sluice: Sluice;
   let lifetime: (options: { readonly limit: number }) => Policy;

@@ -69,7 +69,7 @@ describe('an example', () => {
     });
   }
 
-  it('can import the packages, because npm run build was run before', () => {
+  it('can import the packages that npm run build has built', () => {
     for (const name of ['sluice', 'sluice-server'])
       expect(existsSync(join(root, 'packages', name, 'dist/index.js'))).toBe(true);
   });
@@ -179,7 +179,7 @@ describe('an example', () => {
     });
   });
 
-  it.each(servers)('says how to send a request to it: %s', (file) =>
+  it.each(servers)('says how to send a request to its server: %s', (file) =>
     expect(textOf(file)).toMatch(/^\/\/.*\bcurl /m),
   );
 

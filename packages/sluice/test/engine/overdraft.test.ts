@@ -71,7 +71,7 @@ const TEN_A_MINUTE: Readonly<Record<string, readonly [Policies, number]>> = {
 const PASS_ANYWAY: Readonly<Record<string, number>> = { 'fixed window': 90, 'token bucket in steps': 9 };
 
 describe.each(Object.entries(TEN_A_MINUTE))('mode always on %s', (name, [policies, longest]) => {
-  test('10,000 attempts deny the key for at most one window after the last of them', () => {
+  test('10,000 attempts deny the key for at most one window after the last attempt', () => {
     const { limiter } = openHere(policies);
     for (let i = 0; i < 10_000; i++) limiter.take('k', { mode: 'always' });
     const { retryAfter } = limiter.peek('k');
@@ -192,7 +192,7 @@ describe('partial takes at rates above two million a second', () => {
     expect(limiter.take('k', { cost: 1000, mode: 'partial' })).toMatchObject({ allowed: true, taken: 100 });
   });
 
-  test('always take at least the reported remaining units, less one', async () => {
+  test('take at most one unit less than the reported remaining units', async () => {
     for (let limit = 2_000_003; limit < 9_000_000; limit += 70_001) {
       const { limiter, clock } = openHere(gcra({ limit, per: '1s', burst: limit / 100 }));
       for (let i = 0; i < 50; i++) {

@@ -23,7 +23,7 @@ describe('under fake timers', () => {
     expect(limiter.take('alice').allowed).toBe(true);
   });
 
-  test('acquire is served, and times out, when the fake time advances', async () => {
+  test('callers of acquire are served, or time out, when the fake time advances', async () => {
     vi.useFakeTimers();
     const limiter = createLimiter('1/min');
     limiter.take('alice');

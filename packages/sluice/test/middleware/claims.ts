@@ -224,7 +224,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect((await get()).status).toBe(200);
     });
 
-    it('limits HEAD like GET, releases its place equally early, and denies it with the same response, but without a body', async () => {
+    it('limits HEAD requests like GET requests, releases their places just as early, and denies them with the same response without a body', async () => {
       const limiter = createLimiter({
         atOnce: concurrency({ limit: 1, lease: '1m' }),
         hour: fixedWindow({ limit: 2, per: '1h' }),

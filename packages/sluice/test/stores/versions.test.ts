@@ -109,7 +109,7 @@ for (const [name, make] of Object.entries(ALL)) {
       },
     );
 
-    test('each version frees only its own places of concurrency', async () => {
+    test('each version frees only its own concurrency places', async () => {
       const jobs = concurrency({ limit: 3, lease: '1m' });
       const versions = side(make, manualClock(START), [jobs, { rate: '100/min', jobs }]);
       expect(await admitted(versions, 12)).toEqual([3, 3]);

@@ -179,7 +179,7 @@ describe('with one node,', () => {
     expect(await limiter.take('alice')).toMatchObject({ allowed: false, policy: 'block' });
   });
 
-  test('a block does not lose units that were admitted before it', async () => {
+  test('a manual block does not lose units that were admitted before the block', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     void limiter.take('alice', 4);

@@ -234,7 +234,7 @@ describe('a retry', () => {
     expect(visits.length).toBe(20 + 1 + 10);
   });
 
-  test('does not follow a non-idempotent method unless it is listed', async () => {
+  test('does not follow a request with a non-idempotent method unless the method is listed', async () => {
     const clock = swiftClock();
     const { url, visits } = await serve(() => [503], clock);
     await limitedFetch(fetch, { clock })(url, { method: 'POST', body: 'order' });
@@ -363,7 +363,7 @@ describe('limitedFetch with a limiter', () => {
     ]);
   });
 
-  test('counts per origin by default', async () => {
+  test('limits each origin separately by default', async () => {
     const clock = manualClock(START);
     const { url } = await serve(() => [200], clock);
     const limiter = createLimiter('100/day', { store: memory({ clock }) });

@@ -50,7 +50,7 @@ async function rounds(policies: Blow['policies'], inherit: Blow['inherit']): Pro
 const KINDS = ['gcra', 'fixedWindow', 'slidingWindow', 'two policies'] as const;
 
 test.each(KINDS)(
-  `additive with %s: two processes admit exactly the higher limit in total, and neither admits more than its own, in ${ROUNDS} rounds`,
+  `additive with %s: two processes admit exactly the higher limit in total, and neither admits more than its own limit, in ${ROUNDS} rounds`,
   async (policies) => {
     for (const [before, after] of await rounds(policies, 'additive')) {
       expect(before + after).toBe(AFTER);

@@ -49,7 +49,7 @@ describe('on a server with its own clock', () => {
     },
   );
 
-  test('versions with and without the option do not erase each other’s state', async () => {
+  test('versions with and without inherit do not erase each other’s state', async () => {
     await limiter(100, undefined).take('k', 60);
     await limiter(100, 'additive').take('k', 30);
     await limiter(100, 'reset').take('k', 20);

@@ -59,7 +59,7 @@ describe('compare and swap', () => {
 });
 
 differential(
-  'memory against compare and swap',
+  'compare and swap, compared with memory,',
   (clock) => casStore(countingService(), { ...patient, clock }),
   { hits: 20_000, atOnce: 6 },
 );

@@ -50,7 +50,7 @@ function sharedService() {
 }
 
 describe('two processes whose clocks differ by an hour', () => {
-  test('announce correct waits in the process that is behind', async () => {
+  test('announce correct waits in the process whose clock is behind', async () => {
     const limiterAt = sharedService();
     const ahead = limiterAt(() => START + HOUR + elapsed);
     const behind = limiterAt(() => START + elapsed);

@@ -43,7 +43,7 @@ describe('compare and swap of many rows', () => {
 });
 
 differential(
-  'memory against compare and swap of many rows',
+  'compare and swap of many rows, compared with memory,',
   (clock) => casStore(batchingService(), { ...patient, clock }),
   { hits: 20_000, atOnce: 6 },
 );

@@ -83,7 +83,7 @@ test('a check is not charged after its deadline when a later check of the same r
     expect((await late).remaining).toBe(48);
   }));
 
-test('a check whose row was read too late does not write it', async () => {
+test('a check whose row was read too late does not write the row', async () => {
   let puts = 0;
   const service = {
     async get() {

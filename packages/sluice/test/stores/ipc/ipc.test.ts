@@ -157,7 +157,7 @@ test('the serving process closes only the connection that sent invalid data', as
   await close();
 });
 
-test('hits in flight fail when the connection ends, not only at the deadline', async () => {
+test('hits in flight fail when the connection is closed, not only at the deadline', async () => {
   const path = socketPath();
   const never = { ...memory(), apply: () => new Promise<Decision>(() => {}) };
   const server = ipc({ onFailure: 'throw', path, store: never, deadline: 50 });

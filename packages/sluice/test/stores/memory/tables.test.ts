@@ -154,7 +154,7 @@ describe('a store', () => {
     expect(store.size).toBe(8);
   });
 
-  test('keeps manual blocks of a name whose tables were dropped, until they end', () => {
+  test('keeps manual blocks until they end, even if the tables of their limiter were dropped', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter('1/s', { store, name: 'api' });

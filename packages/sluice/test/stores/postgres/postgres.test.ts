@@ -57,7 +57,7 @@ const rowsOf = async (table: string) =>
 describe.each([
   ['pg', () => pool],
   ['postgres.js', () => sql],
-])('over %s', (client, connect) => {
+])('the Postgres store over %s', (client, connect) => {
   let stores = 0;
   const claims = conformance(async (clock) => {
     const table = await tableOf(`claims_${client.replace('.', '')}_${++stores}`);
@@ -66,7 +66,7 @@ describe.each([
   for (const claim of claims) test(claim.name, claim.run);
 });
 
-differential('memory against postgres', (clock) => postgres(pool, { ...patient, clock }), {
+differential('the Postgres store, compared with memory,', (clock) => postgres(pool, { ...patient, clock }), {
   hits: 10_000,
   atOnce: 6,
 });

@@ -47,7 +47,7 @@ function limiterBy(
   return createLimiter(policies, { store: redis(clients.get(client)!.client, options), name });
 }
 
-describe.each(NAMES)('a cluster, through %s', (client) => {
+describe.each(NAMES)('the Redis store on a cluster, through %s,', (client) => {
   test('checks keys of all slots concurrently, and never confuses them', async () => {
     const limiter = limiterBy(client, gcra({ limit: 2, per: '1h' }), `spread ${client}`);
     const log = limiterBy(client, slidingLog({ limit: 2, per: '1h' }), `log ${client}`);

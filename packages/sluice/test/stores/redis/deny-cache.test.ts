@@ -100,7 +100,7 @@ describe('a flood on a denied key', () => {
     return decided;
   }
 
-  test('calls the store once per retryAfter', async () => {
+  test('calls the store once in each retryAfter period', async () => {
     const decided = await flood();
     expect(await calls()).toBe(decided.length);
     for (const [i, { sent, retryAfter }] of decided.slice(0, -1).entries())
@@ -149,7 +149,7 @@ describe('a flood on a denied key', () => {
     ['five at a time', slidingLog({ limit: 5, per: '200ms', resolution: 1 }), 5],
     ['five at a time, with no denial known yet', slidingLog({ limit: 5, per: '200ms', resolution: 1 }), 0],
   ])(
-    'of 256 concurrent checks makes the store deny once per retryAfter, with units that are replenished %s',
+    'of 256 concurrent checks makes the store deny once in each retryAfter period, with units that are replenished %s',
     (_, policy, before) =>
       // If this process is paused between the cache's reading of its clock and ours, `sent` is late.
       punctually(5, async () => {
@@ -292,7 +292,7 @@ describe('a remembered denial', () => {
     expect(await limiter.take('a', 10)).toMatchObject({ allowed: true, source: 'store' });
   });
 
-  test('is forgotten after a manual block, which may be shorter', async () => {
+  test('is forgotten after a manual block, which may be shorter than the denial', async () => {
     const limiter = cached(HOURLY);
     await limiter.block('a', '1h');
     expect(await limiter.take('a')).toMatchObject({ allowed: false, policy: 'block', source: 'store' });

@@ -47,7 +47,7 @@ async function opened(events: readonly BreakerEvent[], check: () => Promise<unkn
 const isStores = ({ value }: { readonly value?: Decision }): boolean => value?.source === 'store';
 
 describe('an open breaker without traffic', () => {
-  test('sends 100 concurrent checks to Redis as soon as it is back', async () => {
+  test('sends 100 concurrent checks to Redis as soon as Redis is back', async () => {
     const server = await serverFor();
     const events: BreakerEvent[] = [];
     const store = redis(clientFor(server.port), {

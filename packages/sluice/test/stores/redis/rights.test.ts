@@ -57,7 +57,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-describe('a user with the permissions that the page lists', () => {
+describe('a user with the documented permissions', () => {
   let stores = 0;
   const claims = conformance((clock) => {
     const store = redis(user, { onFailure: 'throw', clock, deadline: '30s' });

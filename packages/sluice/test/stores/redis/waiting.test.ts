@@ -29,7 +29,7 @@ test('callers of acquire wait for the announced time, and are served in order', 
   expect(performance.now() - began).toBeGreaterThan(190);
 });
 
-test('two processes that wait for the same key together get no more turns than one process would', async () => {
+test('two processes that wait for the same key get no more turns in total than one process would get', async () => {
   const [a, b] = [open('50/s burst 5', 'shared'), open('50/s burst 5', 'shared')];
   const began = performance.now();
   await Promise.all(Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? a : b).acquire('k')));

@@ -68,7 +68,7 @@ const rowAfter = (before: readonly number[], at: number): number[] => {
   return [...row];
 };
 
-test('a thread that dies before any write of a take leaves either the old row or the complete new row', {
+test('a thread that dies at any point of a take leaves either the old row or the complete new row', {
   timeout: 60_000,
 }, () => {
   const seed = Int32Array.of(1, 2);

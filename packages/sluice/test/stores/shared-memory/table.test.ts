@@ -30,7 +30,7 @@ function random(seed: number): (below: number) => number {
   };
 }
 
-describe('shared memory decides exactly as memory does', () => {
+describe('shared memory makes exactly the same decisions as memory', () => {
   /** Any verb, by number, so that two limiters receive the same calls. */
   function ask(limiter: Limiter, verb: number, key: string, cost: number, span: number): unknown {
     if (verb === 0) return limiter.peek(key, cost);
@@ -95,15 +95,18 @@ describe('bounds', () => {
     expect(audit(store.handle).rows).toBe(store.size);
   });
 
-  test.each([1, 7, 300, 5000])('%i keys fit, regardless of how they are spread', (maxKeys) => {
-    const store = sharedMemory({ clock: manualClock(START), maxKeys });
-    const limiter = createLimiter('1/h', { store, name: 'api' });
-    for (let i = 0; i < maxKeys; i++) limiter.take(`key ${i}`);
-    let kept = 0;
-    for (let i = 0; i < maxKeys; i++) if (!limiter.peek(`key ${i}`).allowed) kept++;
-    expect(kept).toBe(maxKeys);
-    expect(store.size).toBe(maxKeys);
-  });
+  test.each([1, 7, 300, 5000])(
+    'a table for %i keys can hold that many keys, regardless of how they are spread',
+    (maxKeys) => {
+      const store = sharedMemory({ clock: manualClock(START), maxKeys });
+      const limiter = createLimiter('1/h', { store, name: 'api' });
+      for (let i = 0; i < maxKeys; i++) limiter.take(`key ${i}`);
+      let kept = 0;
+      for (let i = 0; i < maxKeys; i++) if (!limiter.peek(`key ${i}`).allowed) kept++;
+      expect(kept).toBe(maxKeys);
+      expect(store.size).toBe(maxKeys);
+    },
+  );
 
   test('a denied take on a new key leaves no row', () => {
     const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
@@ -131,7 +134,7 @@ describe('bounds', () => {
     expect(audit(store.handle)).toEqual({ rows: 0, units: 0 });
   });
 
-  test('a log that can outgrow the memory is rejected at construction, with advice', () => {
+  test('a log that can outgrow the memory is rejected when the limiter is created, with advice', () => {
     const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
     const log3000 = slidingLog({ limit: 3000, per: '1h' });
     let thrown: SluiceError | undefined;

@@ -107,7 +107,7 @@ describe('an expired lease is never spent', () => {
   });
 });
 
-test('units of a bucket fade, so that halfway through a lease, at most half of it can be spent', async () => {
+test('units of a bucket fade, so that halfway through a lease, at most half of its units can be spent', async () => {
   const limiter = limiterOf(BUCKET);
   await warm(limiter);
   const spendHere = (): number => {

@@ -86,7 +86,7 @@ describe('the simulation detects', () => {
     },
   );
 
-  test('a store whose log forgets a debit before its last unit is spent', async () => {
+  test('a store whose log forgets a debit before the last unit of the lease is spent', async () => {
     const checked = LEASABLE['sliding log'];
     const plan = planSent(checked.policies, 'simulated');
     const load = [steady(checked.policies, 4, 400, 60_000)];

@@ -153,14 +153,14 @@ describe('the store is called again for an exhausted key', () => {
     return clock.now() - start;
   }
 
-  test('after a fraction of a short lease, if the bucket is replenished earlier', async () => {
+  test('after a fraction of the duration of a short lease, if the bucket is replenished earlier', async () => {
     // 0.4 leases of one second, and up to half as much longer.
     expect(await deniedFor(BUCKET, 1000, 0)).toBeCloseTo(400, -2);
     ({ clock, asked, store } = askedStore());
     expect(await deniedFor(BUCKET, 1000, 1)).toBeCloseTo(600, -2);
   });
 
-  test('after a few leases, if the window ends later', async () => {
+  test('after the duration of a few leases, if the window ends later', async () => {
     // 3.2 leases of five seconds, because another node may return units.
     expect(await deniedFor(DAY, 1000, 0)).toBeCloseTo(16_000, -2);
   });

@@ -28,7 +28,7 @@ describe('a hit', () => {
     expect(result).toBe('deadline');
   });
 
-  test('may take until two seconds after the first hit while the store has not answered yet, but never less than the deadline', async () => {
+  test('has until two seconds after the first hit if the store has never answered, but at least the usual deadline', async () => {
     const { network, limiter } = overNewNetwork('10/day', { onFailure: 'throw', deadline: 200 });
     network.delay = 10_000;
     const results: [number, unknown][] = [];
@@ -140,7 +140,7 @@ describe('a queue of deadlines', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('passes the time at which the caller started to wait to the callback', async () => {
+  test('passes to the callback the time at which the caller started to wait', async () => {
     const queue = deadlines(100);
     const seen: number[] = [];
     await vi.advanceTimersByTimeAsync(50);

@@ -79,7 +79,7 @@ describe('a charge that the store makes after the deadline', () => {
     }
   });
 
-  test('is reported to the hook that forgets cached denials when it is undone', async () => {
+  test('is reported, when it is undone, to the hook that forgets cached denials', async () => {
     const returned: string[] = [];
     const givenBack = ({ verb, key }: { verb: string; key: string }) => void returned.push(`${verb} ${key}`);
     const setup = await overNetwork(SLOTS, { onFailure: 'throw', deadline: DEADLINE }, { givenBack });
@@ -161,7 +161,7 @@ describe('a charge that the store makes after the deadline', () => {
     expect(setup.network.sent.at(-1)).toBe('release 1');
   });
 
-  test('is undone when a hit is answered if maxInFlight hits were in flight', async () => {
+  test('is undone once another hit is answered if maxInFlight hits were in flight', async () => {
     const setup = await overNetwork(SLOTS, { onFailure: 'throw', deadline: DEADLINE, maxInFlight: 1 });
     await late(setup, 150, () => setup.limiter.take('a'));
     setup.network.delay = 90;
