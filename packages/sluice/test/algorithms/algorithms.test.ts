@@ -29,6 +29,6 @@ describe.each([...BY_NAME])('%s', (name, algorithm) => {
   });
 });
 
-test('every algorithm with a Lua script is found by name', () => {
+test('every algorithm that has a Lua script can be looked up by its name', () => {
   expect([...BY_NAME.keys()].sort()).toEqual(Object.keys(SCRIPTS).sort());
 });

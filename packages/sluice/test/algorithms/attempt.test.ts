@@ -81,7 +81,7 @@ const gap = fc.oneof(
 
 describe('attempt', () => {
   for (const [name, policies] of Object.entries(POLICIES)) {
-    test(`${name}: equals waitFor, take, available and clearIn, bit by bit`, () => {
+    test(`has exactly the same results as waitFor, take, available and clearIn together: ${name}`, () => {
       const cells = fc.array(cell, { minLength: 6, maxLength: 6 });
       const steps = fc.array(fc.record({ gap, cost }), { minLength: 1, maxLength: 8 });
       fc.assert(
@@ -111,7 +111,7 @@ describe('attempt', () => {
     });
   }
 
-  test('exists for every algorithm with fixed-size rows that does not count denials', () => {
+  test('exists for every algorithm that has fixed-size rows and does not count denials', () => {
     const all = Object.values(algorithms).flatMap((entry) => entry.algorithms);
     const expected = all.filter((one) => one.variableLength === undefined && one.countsDenials !== true);
     expect(all.filter((one) => one.attempt !== undefined)).toEqual(expected);

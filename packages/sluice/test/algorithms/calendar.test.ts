@@ -108,10 +108,24 @@ const WEEKS = windows([
   ['a week across the year’s end', 'week', 'UTC', '2024-12-30T00:00Z', '2025-01-06T00:00Z', 168],
   ['a week that ends with the year', 'week', 'UTC', '2017-12-25T00:00Z', '2018-01-01T00:00Z', 168],
   ['a week across the year’s end', 'week', 'Asia/Kathmandu', '2020-12-27T18:15Z', '2021-01-03T18:15Z', 168],
-  ['the week clocks go forward', 'week', 'Europe/Berlin', '2024-03-24T23:00Z', '2024-03-31T22:00Z', 167],
-  ['the week clocks go back', 'week', 'America/New_York', '2024-10-28T04:00Z', '2024-11-04T05:00Z', 169],
+  [
+    'the week in which clocks go forward',
+    'week',
+    'Europe/Berlin',
+    '2024-03-24T23:00Z',
+    '2024-03-31T22:00Z',
+    167,
+  ],
+  [
+    'the week in which clocks go back',
+    'week',
+    'America/New_York',
+    '2024-10-28T04:00Z',
+    '2024-11-04T05:00Z',
+    169,
+  ],
   ['a week of six days', 'week', 'Pacific/Apia', '2011-12-26T10:00Z', '2012-01-01T10:00Z', 144],
-  ['a week of February with 29 days', 'week', 'UTC', '2024-02-26T00:00Z', '2024-03-04T00:00Z', 168],
+  ['a week that contains 29 February', 'week', 'UTC', '2024-02-26T00:00Z', '2024-03-04T00:00Z', 168],
 ]);
 
 const MONTHS = windows([
@@ -120,10 +134,10 @@ const MONTHS = windows([
   ['February of a leap year', 'month', 'UTC', '2024-02-01T00:00Z', '2024-03-01T00:00Z', 29 * 24],
   ['February of 2000, a leap year', 'month', 'UTC', '2000-02-01T00:00Z', '2000-03-01T00:00Z', 29 * 24],
   ['February of 2100, not a leap year', 'month', 'UTC', '2100-02-01T00:00Z', '2100-03-01T00:00Z', 28 * 24],
-  ['February of another year', 'month', 'Asia/Kathmandu', '2023-01-31T18:15Z', '2023-02-28T18:15Z', 28 * 24],
-  ['the last month', 'month', 'America/New_York', '2024-12-01T05:00Z', '2025-01-01T05:00Z', 31 * 24],
+  ['February of a common year', 'month', 'Asia/Kathmandu', '2023-01-31T18:15Z', '2023-02-28T18:15Z', 28 * 24],
+  ['December', 'month', 'America/New_York', '2024-12-01T05:00Z', '2025-01-01T05:00Z', 31 * 24],
   [
-    'the month clocks go forward',
+    'the month in which clocks go forward',
     'month',
     'Europe/Berlin',
     '2024-02-29T23:00Z',
@@ -131,7 +145,7 @@ const MONTHS = windows([
     31 * 24 - 1,
   ],
   [
-    'the month clocks go back',
+    'the month in which clocks go back',
     'month',
     'America/New_York',
     '2024-11-01T04:00Z',
@@ -184,7 +198,7 @@ describe('calendar', () => {
 
   for (const timeZone of ZONES) {
     for (const unit of CALENDAR_UNITS) {
-      test(`every ${unit} of ten years in ${timeZone} begins where the previous one ends`, () => {
+      test(`over ten years, every ${unit} in ${timeZone} begins when the previous ${unit} ends`, () => {
         const asked = calendar(unit, timeZone);
         const years = calendar('year', timeZone);
         const [from, to] = [years.endOf(Date.UTC(2009, 6)), years.endOf(Date.UTC(2019, 6))];

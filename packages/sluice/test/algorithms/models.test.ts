@@ -109,9 +109,13 @@ test('leakyBucket decides exactly like a bucket that drips one drip at a time', 
 });
 
 const windowed: [string, (options: { limit: number; per: string }) => Policy, typeof slidingLogModel][] = [
-  ['slidingLog decides exactly like a list of all actions', slidingLog, slidingLogModel],
-  ['fixedWindow decides exactly like a count per window', fixedWindow, fixedWindowModel],
-  ['slidingWindow decides exactly like two counts in exact fractions', slidingWindow, slidingWindowModel],
+  ['slidingLog decides exactly like a model that keeps a list of all actions', slidingLog, slidingLogModel],
+  ['fixedWindow decides exactly like a model that keeps one count per window', fixedWindow, fixedWindowModel],
+  [
+    'slidingWindow decides exactly like a model that keeps two counts and calculates with exact fractions',
+    slidingWindow,
+    slidingWindowModel,
+  ],
 ];
 
 test.each(windowed)('%s', (_, make, model) => {

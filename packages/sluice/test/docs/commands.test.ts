@@ -142,7 +142,7 @@ const mentioned = pages
 
 test.each([...new Set([...commands.filter(isOfRepository), ...mentioned])])('the command exists: %s', check);
 
-test('reports a command that does not exist or has an unknown flag', () => {
+test('the check reports a command that does not exist or has an unknown flag', () => {
   for (const wrong of [
     'npm run tset',
     'npm run build -w sluice-playgroud',
@@ -173,7 +173,7 @@ test.each([
     'packages/sluice-server/src/cli/serve.ts',
     '{ http: 8080, grpc: 8081, resp: 6380 }',
   ],
-])('%s: the description of the command is correct: %s', (page, words, file, proof) => {
+])('%s describes the command correctly: %s', (page, words, file, proof) => {
   expect(textOf(page)).toContain(words);
   expect(textOf(file)).toContain(proof);
 });
@@ -182,7 +182,7 @@ test.each([
 
 const placeOf = ({ page, line }: Block): string => `${page}:${line}`;
 
-describe('a block', () => {
+describe('a block in the documentation', () => {
   test('is in a language that the tests cover, or shows output or a drawing', () => {
     const known = ['', 'ts', 'js', 'sh', 'yaml', 'json', 'lua', 'diff'];
     expect(blocks.filter(({ language }) => !known.includes(language)).map(placeOf)).toEqual([]);

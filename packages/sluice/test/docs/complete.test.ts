@@ -12,7 +12,7 @@ import { blocksOf, markdownIn, pages, promised, root, textOf } from 'sluice-test
 
 const algorithmsFolder = join(root, 'packages/sluice/src/algorithms');
 
-describe('a link', () => {
+describe('every link', () => {
   /** The anchor that GitHub gives to a heading. */
   const anchorOf = (heading: string) =>
     heading
@@ -21,7 +21,7 @@ describe('a link', () => {
       .replaceAll(' ', '-');
   const anchorsOf = (text: string) => [...text.matchAll(/^#+ (.+)$/gm)].map((match) => anchorOf(match[1]));
 
-  it.each(pages)('resolves: %s', (page) => {
+  it.each(pages)('in %s resolves', (page) => {
     const text = textOf(page).replaceAll(/^```[\s\S]*?^```$/gm, '');
     const broken = [...text.matchAll(/\]\(([^)\s]+)\)/g)]
       .map((match) => match[1])
@@ -44,7 +44,7 @@ describe('an error code', () => {
     expect(documented.toSorted()).toEqual(codes.toSorted());
   });
 
-  it.each(documented)('is explained with its causes and what to do: %s', (code) => {
+  it.each(documented)('has a page that explains its causes and what to do: %s', (code) => {
     const page = `docs/errors/${code}.md`;
     expect(textOf(page)).toMatch(new RegExp(`^# ${code}\n`));
     expect(textOf(page)).toMatch(/^## What to do$/m);
@@ -121,17 +121,20 @@ describe('the reference', () => {
 describe('a decision record', () => {
   const records = readdirSync(join(root, 'docs/decisions')).filter((name) => /^\d/.test(name));
 
-  it('has the next number', () => {
+  it('has the number that follows the previous record', () => {
     expect(records.map((name) => Number(name.slice(0, 4)))).toEqual(records.map((_, i) => i + 1));
   });
 
-  it.each(records)('has context, decision and consequences, and is listed: %s', (name) => {
-    const text = textOf(`docs/decisions/${name}`);
-    expect([...text.matchAll(/^## (.+)$/gm)].map((match) => match[1])).toEqual([
-      'Context',
-      'Decision',
-      'Consequences',
-    ]);
-    expect(textOf('docs/decisions/README.md')).toContain(`](${name})`);
-  });
+  it.each(records)(
+    'has the sections context, decision and consequences, and is listed in the README: %s',
+    (name) => {
+      const text = textOf(`docs/decisions/${name}`);
+      expect([...text.matchAll(/^## (.+)$/gm)].map((match) => match[1])).toEqual([
+        'Context',
+        'Decision',
+        'Consequences',
+      ]);
+      expect(textOf('docs/decisions/README.md')).toContain(`](${name})`);
+    },
+  );
 });

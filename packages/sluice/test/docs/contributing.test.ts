@@ -52,7 +52,7 @@ describe('the folder overview', () => {
     for (const name of entriesOf(`${sources}/stores`)) expect(line).toContain(` ${name.replace('/', '')}`);
   });
 
-  test('of the playground names every part of it', () => {
+  test('of the playground names every part of the playground', () => {
     const names = namesIn(parts);
     for (const name of names) expect(existsSync(join(root, 'packages/playground', name)), name).toBe(true);
     const there = entriesOf('packages/playground/src').filter((name) => name.endsWith('/'));
@@ -83,7 +83,7 @@ describe('the import rules', () => {
     return stdout + stderr;
   }
 
-  test('are at most 12, and every folder of the library has one', () => {
+  test('consist of at most 12 rules, and every folder of the library has a rule', () => {
     const ruled = [...textOf(configuration).matchAll(/"packages\/sluice\/src\/([\w/-]+)\/\*\*"\]/g)].map(
       (match) => match[1] ?? '',
     );
@@ -91,7 +91,7 @@ describe('the import rules', () => {
     for (const folder of folders) expect(ruled).toContain(folder.slice(0, -1));
   });
 
-  test('report a violation as the page shows it', () => {
+  test('report a violation with the output shown in the contributing guide', () => {
     const output = lint(
       'algorithms/gcra/gcra.ts',
       `import { open } from '../../limiter/open-names.ts';\nopen();\n`,
@@ -116,7 +116,7 @@ describe('the import rules', () => {
       'stores/redis/redis.ts',
       `import 'node:crypto';\nimport type { Redis } from 'ioredis';\nexport type Client = Redis;\n`,
     ],
-  ])('accept what they allow in %s', (file, code) => {
+  ])('accept a permitted import in %s', (file, code) => {
     expect(lint(file, code)).not.toContain('lint/');
   });
 });
@@ -131,7 +131,7 @@ function patched(text: string, diff: string): string {
   }, text);
 }
 
-describe('the example algorithm, added to the sources as the guide says', () => {
+describe('the example algorithm, added to the sources according to the guide,', () => {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   let sluice: Sluice;
   let lifetime: (options: { readonly limit: number }) => Policy;
@@ -182,7 +182,7 @@ ${code}export { lifetime, lifetimeEntry };\n`,
       };
     },
   };
-  test.each(Object.entries(stores))('fulfills its claim on %s', async (_, make) => {
+  test.each(Object.entries(stores))('passes its conformance claim on %s', async (_, make) => {
     const claims = sluice.conformance(make).filter(({ name }) => name.includes('lifetime'));
     expect(claims).toHaveLength(1);
     for (const { run } of claims) await run();
@@ -192,7 +192,7 @@ ${code}export { lifetime, lifetimeEntry };\n`,
     ['alone', () => lifetime({ limit: 40 })],
     ['beside a rate', () => ({ rate: '10/s', trial: lifetime({ limit: 30 }) })],
   ];
-  test.each(cases)('decides in Redis exactly as in memory: %s', async (name, policies) => {
+  test.each(cases)('makes the same decisions in Redis as in memory: %s', async (name, policies) => {
     const own = { name: `lifetime ${process.pid} ${name}` };
     await compare(
       policies(),

@@ -183,7 +183,7 @@ describe('a code block', () => {
     }),
   );
 
-  it('in its own process serves requests, has a check, or promises output', () => {
+  it('that runs in its own process serves requests, has a check, or promises output', () => {
     const idle = apart.filter(
       ([, , block]) =>
         !has(block, 'serves') && checkOf(block) === undefined && promisedApart(block).length === 0,
@@ -191,16 +191,16 @@ describe('a code block', () => {
     expect(idle.map(([title]) => title)).toEqual([]);
   });
 
-  it.each(Object.entries(CHECKS))('exists for the check of %s', (_, check) => {
+  it.each(Object.entries(CHECKS))('exists for each check: %s', (_, check) => {
     expect(apart.map(([, , block]) => checkOf(block))).toContain(check);
   });
 
-  it('uses only the keywords that are explained above', () => {
+  it('uses only keywords that the comment at the top of this test explains', () => {
     const words = new Set(blocks.flatMap((block) => block.words));
     expect([...words].filter((word) => word !== 'throws' && !APART.includes(word))).toEqual([]);
   });
 
-  it('does not avoid being run by using another name for its language', () => {
+  it('in JavaScript or TypeScript is marked as js or ts, so that it is run', () => {
     const languages = new Set(pages.flatMap(blocksOf).map(({ language }) => language));
     const scripts = [...languages].filter((name) => /^([cm]?[jt]sx?|\w*script|node)$/i.test(name));
     expect(scripts.toSorted()).toEqual(['js', 'ts']);

@@ -69,13 +69,13 @@ describe('an example', () => {
     });
   }
 
-  it('needs the built packages: npm run build', () => {
+  it('can import the packages that npm run build has built', () => {
     for (const name of ['sluice', 'sluice-server'])
       expect(existsSync(join(root, 'packages', name, 'dist/index.js'))).toBe(true);
   });
 
   it.each(servers)(
-    'serves requests, and denies those above the limit: %s',
+    'serves requests, and denies requests above the limit: %s',
     { timeout: 60_000 },
     async (file) => {
       const origin = await started(file);
@@ -95,21 +95,25 @@ describe('an example', () => {
     },
   );
 
-  it.each(stories)('prints what it promises, and exits: %s', { timeout: 60_000 }, async (file) => {
-    const before = readdirSync(TMPDIR);
-    const redis = `redis://127.0.0.1:${inject('redisPort')}/13`;
-    const env = { ...process.env, NO_COLOR: '1', REDIS_URL: redis, TMPDIR };
-    const { stdout } = await promisify(execFile)(process.execPath, [join(folder, file)], {
-      env,
-      timeout: 50_000,
-    });
-    const promised = [...textOf(file).matchAll(/\/\/ → (.*)$/gm)].map((match) => match[1]);
-    expect(promised.length).toBeGreaterThan(0);
-    expect(stdout.trimEnd().split('\n')).toEqual(promised);
-    expect(readdirSync(TMPDIR)).toEqual(before);
-  });
+  it.each(stories)(
+    'prints the output that its comments promise, and exits: %s',
+    { timeout: 60_000 },
+    async (file) => {
+      const before = readdirSync(TMPDIR);
+      const redis = `redis://127.0.0.1:${inject('redisPort')}/13`;
+      const env = { ...process.env, NO_COLOR: '1', REDIS_URL: redis, TMPDIR };
+      const { stdout } = await promisify(execFile)(process.execPath, [join(folder, file)], {
+        env,
+        timeout: 50_000,
+      });
+      const promised = [...textOf(file).matchAll(/\/\/ → (.*)$/gm)].map((match) => match[1]);
+      expect(promised.length).toBeGreaterThan(0);
+      expect(stdout.trimEnd().split('\n')).toEqual(promised);
+      expect(readdirSync(TMPDIR)).toEqual(before);
+    },
+  );
 
-  it('the demo shows every algorithm, and exits', { timeout: 60_000 }, async () => {
+  it('named demo.mjs shows every algorithm, and exits', { timeout: 60_000 }, async () => {
     const env = { ...process.env, NO_COLOR: '1' };
     const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'demo.mjs')], { env });
     expect(stdout.match(/^.* [.x#]{60,} +\d+ of 31$/gm)).toHaveLength(11);
@@ -175,7 +179,7 @@ describe('an example', () => {
     });
   });
 
-  it.each(servers)('says how to send a request to it: %s', (file) =>
+  it.each(servers)('says how to send a request to its server: %s', (file) =>
     expect(textOf(file)).toMatch(/^\/\/.*\bcurl /m),
   );
 

@@ -141,7 +141,7 @@ describe('dependencies', () => {
   });
 });
 
-describe('the page', () => {
+describe('SECURITY.md', () => {
   const root = new URL('../../../../', import.meta.url);
   const page = readFileSync(new URL('SECURITY.md', root), 'utf8');
   const FOLDERS = ['packages/sluice/test/', 'packages/sluice-server/test/', 'packages/playground/test/'];

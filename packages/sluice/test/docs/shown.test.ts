@@ -54,7 +54,7 @@ describe('packages/sluice/src/stores/cas/README.md', () => {
   const block = reading('packages/sluice/src/stores/cas/README.md');
   const drawing = block('', 'format  blocked-until');
 
-  test('the value matches the drawing', async () => {
+  test('the stored value matches the drawing', async () => {
     const values = new Map<string, Uint8Array>();
     const service: CasService<Uint8Array> = {
       get: (key) => {
@@ -103,7 +103,7 @@ describe('packages/sluice/src/stores/redis/README.md', () => {
     ['log beside a window', both, true],
   ];
 
-  test('every value in the drawing has a case here', () => {
+  test('every value in the drawing has a case in this test', () => {
     expect(
       drawing
         .trim()
@@ -149,7 +149,7 @@ describe('docs/guides/headers.md', () => {
   const block = reading('docs/guides/headers.md');
   const shown = block('', 'Access-Control-Expose-Headers');
 
-  test('browsers may read all headers of a denied response', async () => {
+  test('the shown header lets browsers read all headers of a denied response', async () => {
     const handler = withRateLimit({ limiter: createLimiter('1/h'), key: () => 'a' }, () => new Response());
     await handler(new Request('http://localhost/'));
     const { status, headers } = await handler(new Request('http://localhost/'));

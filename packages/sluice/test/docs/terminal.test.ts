@@ -48,7 +48,7 @@ describe('start in five minutes', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-typed-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test('the installed packages are those that the first steps import', async () => {
+  test('the page installs the packages that its first steps import', async () => {
     const commands = commandsIn(install);
     const [, packages = ''] = /^npm install (.*)$/.exec(commands.pop() ?? '') ?? [];
     await typed(commands.join('\n'), folder);
@@ -63,7 +63,7 @@ describe('start in five minutes', () => {
   const still = (text: string): string =>
     text.replaceAll(/;t=\d+/g, ';t=…').replace(/^(Retry-After: )\d+$/, '$1…');
 
-  test('the server answers as the page shows', () =>
+  test('the server returns the answers that the page shows', () =>
     // If the test runs slowly, one more request has been replenished.
     punctually(500, async () => {
       writeFileSync(join(folder, 'limits/server.mjs'), server);
@@ -87,7 +87,7 @@ describe('start in five minutes', () => {
     }));
 });
 
-describe('behind proxies', () => {
+describe('docs/guides/behind-proxies.md', () => {
   const block = reading('docs/guides/behind-proxies.md');
   const page = textOf('docs/guides/behind-proxies.md');
   const lie = block('sh', 'X-Forwarded-For: 6.6.6.6');
@@ -136,7 +136,7 @@ describe('behind proxies', () => {
     [{ header: 'x-real-ip', from: [proxy] }],
   ];
   test.each(right)(
-    'ignores a forged header and uses the address of the client as the key: %j',
+    'with trustProxy %j, a forged header is ignored and the address of the client is the key',
     async (trustProxy) => {
       expect(await keyOf(trustProxy)).toBe(client);
     },

@@ -21,7 +21,7 @@ const STORES: Readonly<Record<string, (clock: ManualClock) => Store>> = {
 
 describe.each(Object.entries(STORES))('on %s', (storeName, make) => {
   test.each(Object.entries(CASES))(
-    '%s: a key that was used during the jump is fresh after it',
+    '%s: a key that was used while the clock was 60 days ahead is fresh once the clock is set back',
     async (name, { policies }) => {
       const clock = manualClock(START);
       const limiter = createLimiter(policies, {
@@ -43,7 +43,7 @@ describe.each(Object.entries(STORES))('on %s', (storeName, make) => {
     },
   );
 
-  test('a limit of 10/min does not deny for 720 hours after the jump', async () => {
+  test('after the clock was 720 hours ahead, a limit of 10/min does not deny for 720 hours', async () => {
     const clock = manualClock(START);
     const limiter = createLimiter('10/min', {
       store: make(clock),
@@ -56,7 +56,7 @@ describe.each(Object.entries(STORES))('on %s', (storeName, make) => {
     expect((await limiter.take('k')).retryAfter).toBeLessThanOrEqual(60_000);
   });
 
-  test('a penalty that started during the jump is over after it', async () => {
+  test('a penalty that started while the clock was ahead is over once the clock is set back', async () => {
     const clock = manualClock(START);
     const policies = {
       rate: gcra({ limit: 1, per: '1s' }),
@@ -70,7 +70,7 @@ describe.each(Object.entries(STORES))('on %s', (storeName, make) => {
     expect((await limiter.take('k')).allowed).toBe(true);
   });
 
-  test('a turn that was booked for next week is kept', async () => {
+  test('a charge that reaches a week into the future is kept', async () => {
     const clock = manualClock(START);
     const limiter = createLimiter('1/s', { store: make(clock), name: `booked ${process.pid} ${storeName}` });
     const week = 7 * 86_400;
@@ -96,7 +96,7 @@ describe.each(Object.entries(STORES))('on %s', (storeName, make) => {
   });
 });
 
-test('after the jump, the memory store drops rows that were written during it', () => {
+test('the memory store drops rows that were written while the clock was ahead', () => {
   const clock = manualClock(START);
   const store = memory({ clock, maxKeys: 100 });
   const limiter = createLimiter('10/min', { store });

@@ -87,35 +87,32 @@ function afterAnything(
   }
 }
 
-describe.each(Object.entries(ALL))(
-  'with fractional costs, after refunds and overdrafts: %s',
-  (_, policies) => {
-    test('denies until the announced instant and allows at that instant', () => {
-      afterAnything(policies, (limiter, clock, draw) => {
-        const cost = someCost(draw);
-        const { allowed, retryAfter } = limiter.peek('k', cost);
-        expect(allowed).toBe(retryAfter === 0);
-        if (retryAfter === 0 || retryAfter === Infinity) return;
-        const now = clock.now();
-        for (const before of [(retryAfter * draw(1000)) / 1000, retryAfter - CLOSE]) {
-          if (before < 0 || before > retryAfter - CLOSE) continue;
-          clock.set(now + before);
-          expect(limiter.peek('k', cost).allowed).toBe(false);
-        }
-        clock.set(now + retryAfter);
-        expect(limiter.peek('k', cost).allowed).toBe(true);
-      });
+describe.each(Object.entries(ALL))('%s, after fractional costs, refunds and overdrafts,', (_, policies) => {
+  test('denies until the announced instant and allows at that instant', () => {
+    afterAnything(policies, (limiter, clock, draw) => {
+      const cost = someCost(draw);
+      const { allowed, retryAfter } = limiter.peek('k', cost);
+      expect(allowed).toBe(retryAfter === 0);
+      if (retryAfter === 0 || retryAfter === Infinity) return;
+      const now = clock.now();
+      for (const before of [(retryAfter * draw(1000)) / 1000, retryAfter - CLOSE]) {
+        if (before < 0 || before > retryAfter - CLOSE) continue;
+        clock.set(now + before);
+        expect(limiter.peek('k', cost).allowed).toBe(false);
+      }
+      clock.set(now + retryAfter);
+      expect(limiter.peek('k', cost).allowed).toBe(true);
     });
+  });
 
-    test('is fully replenished at the announced instant', () => {
-      afterAnything(policies, (limiter, clock) => {
-        const { policies: states } = limiter.peek('k');
-        clock.advance(Math.max(...states.map(({ resetAfter }) => resetAfter)) + CLOSE);
-        for (const state of limiter.peek('k').policies) expect(state.resetAfter).toBeLessThan(CLOSE);
-      });
+  test('is fully replenished at the announced instant', () => {
+    afterAnything(policies, (limiter, clock) => {
+      const { policies: states } = limiter.peek('k');
+      clock.advance(Math.max(...states.map(({ resetAfter }) => resetAfter)) + CLOSE);
+      for (const state of limiter.peek('k').policies) expect(state.resetAfter).toBeLessThan(CLOSE);
     });
-  },
-);
+  });
+});
 
 const HUGE = 2 ** 53;
 

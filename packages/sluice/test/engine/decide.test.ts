@@ -31,7 +31,7 @@ describe('a partial take', () => {
     clearIn: (_, row, at) => (row[at] === 0 ? 0 : Infinity),
   };
 
-  test('takes one unit less if the policy would deny all the units that it has left', () => {
+  test('takes one unit less if the policy would deny a take of all its remaining units', () => {
     const policy: Policy = { algorithm: pairs, params: { limit: 5 }, limit: 5, window: 1000 };
     const limiter = createLimiter(policy, { store: memory({ clock: manualClock(START) }) });
     expect(limiter.take('k', { cost: 8, mode: 'partial' })).toMatchObject({ allowed: true, taken: 4 });
@@ -139,7 +139,7 @@ describe('a penalty', () => {
     expect(blockOf(strike())).toBe(1000);
   });
 
-  test('never overwrites a time with an earlier one', () => {
+  test('never overwrites a time with an earlier time', () => {
     const params = strikes.params as PenaltyParams;
     const row = new Float64Array(4);
     for (let i = 0; i < 3; i++) penaltyAlgorithm.take(params, row, 0, START, 1);

@@ -71,7 +71,7 @@ const TEN_A_MINUTE: Readonly<Record<string, readonly [Policies, number]>> = {
 const PASS_ANYWAY: Readonly<Record<string, number>> = { 'fixed window': 90, 'token bucket in steps': 9 };
 
 describe.each(Object.entries(TEN_A_MINUTE))('mode always on %s', (name, [policies, longest]) => {
-  test('10,000 attempts deny the key for at most one window after the last of them', () => {
+  test('10,000 attempts deny the key for at most one window after the last attempt', () => {
     const { limiter } = openHere(policies);
     for (let i = 0; i < 10_000; i++) limiter.take('k', { mode: 'always' });
     const { retryAfter } = limiter.peek('k');
@@ -125,7 +125,7 @@ describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) =>
     expect((await limiter.peek('k')).retryAfter).toBe(5 * MINUTE);
   });
 
-  test('each of several policies is charged up to its own bound, and `taken` is the amount that all of them were charged', async () => {
+  test('each of several policies is charged up to its own bound, and `taken` is the smallest of these charges', async () => {
     const policies = { burst: gcra({ limit: 10, per: '1s' }), hour: fixedWindow({ limit: 1000, per: '1h' }) };
     const { limiter } = open(policies, store);
     let taken = 0;
@@ -146,7 +146,7 @@ describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) =>
     expect((await limiter.peek('k')).remaining).toBe(0);
   });
 
-  test('reserve books at most one window ahead', async () => {
+  test('reserve books turns at most one window ahead', async () => {
     const { limiter } = open('10/s', store);
     const turns = await Promise.all(Array.from({ length: 1000 }, async () => limiter.reserve('k')));
     const booked = turns.filter(({ delay }) => delay < Infinity);
@@ -156,7 +156,7 @@ describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) =>
     expect((await limiter.peek('k')).retryAfter).toBeCloseTo(1100);
   });
 
-  test('reserve books at most maxDelay ahead', async () => {
+  test('reserve books turns at most maxDelay ahead', async () => {
     const { limiter } = open('10/s', store);
     const far = { maxDelay: Infinity };
     const turns = await Promise.all(Array.from({ length: 1000 }, async () => limiter.reserve('k', far)));
@@ -164,13 +164,13 @@ describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) =>
   });
 });
 
-test('100,000 reserves on 10/s lock the key for a second, not for 2.78 hours', () => {
+test('100,000 reservations at 10/s make the key wait for about a second, not for 2.78 hours', () => {
   const { limiter } = openHere('10/s');
   for (let i = 0; i < 100_000; i++) limiter.reserve('k');
   expect(limiter.peek('k').retryAfter).toBeLessThanOrEqual(1100.001);
 });
 
-test('reserve books at most as far ahead as the longest window of several policies', () => {
+test('with several policies, reserve books turns at most the longest of their windows ahead', () => {
   const { limiter } = openHere({
     second: gcra({ limit: 10, per: '1s' }),
     minute: gcra({ limit: 20, per: '1m' }),
@@ -181,18 +181,18 @@ test('reserve books at most as far ahead as the longest window of several polici
   expect(Math.max(...delays.filter((delay) => delay < Infinity))).toBeCloseTo(MINUTE, -3);
 });
 
-test('maxDelay is rejected in the other modes of take', () => {
+test('take rejects maxDelay unless the mode is always', () => {
   const { limiter } = openHere('10/min');
   expect(() => limiter.take('k', { maxDelay: Infinity })).toThrow(/maxDelay.*only with mode: 'always'/);
 });
 
-describe('partial takes above two million a second', () => {
+describe('partial takes at rates above two million a second', () => {
   test.each([2e6, 3e6, 1e7, 1e9])('allow a fresh key its whole burst at %d per second', (limit) => {
     const { limiter } = openHere(gcra({ limit, per: '1s', burst: 100 }));
     expect(limiter.take('k', { cost: 1000, mode: 'partial' })).toMatchObject({ allowed: true, taken: 100 });
   });
 
-  test('always take as many units as fit', async () => {
+  test('take at most one unit less than the reported remaining units', async () => {
     for (let limit = 2_000_003; limit < 9_000_000; limit += 70_001) {
       const { limiter, clock } = openHere(gcra({ limit, per: '1s', burst: limit / 100 }));
       for (let i = 0; i < 50; i++) {

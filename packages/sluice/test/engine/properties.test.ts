@@ -178,7 +178,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('dropping a fully replenished row changes nothing', () => {
+    test('dropping a fully replenished row does not change any decision', () => {
       fc.assert(
         fc.property(trace, (steps) => {
           const kept = open(policies);
@@ -195,7 +195,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('a clock that goes back by up to one window creates no units, and denies no longer than it went back', () => {
+    test('a clock that goes back by up to one window creates no units, and extends a denial by at most the time that it went back', () => {
       const part = fc.double({ min: 0, max: 1, noNaN: true });
       fc.assert(
         fc.property(trace, part, trace, (before, share, during) => {
@@ -218,7 +218,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('a clock that jumps ahead and back denies for at most two windows', () => {
+    test('a clock that jumps ahead and back causes denials of at most two windows', () => {
       fc.assert(
         fc.property(trace, jump, trace, cost, (before, ahead, during, asked) => {
           const { limiter, clock } = open(policies);
@@ -245,7 +245,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('a clock that jumps ahead and back admits at most twice the bound', () => {
+    test('with a clock that jumps ahead and back, at most twice the bound is admitted', () => {
       const long = fc.integer({ min: 200_000_000, max: 40 * DAY });
       fc.assert(
         fc.property(trace, long, trace, trace, (before, ahead, during, after) => {

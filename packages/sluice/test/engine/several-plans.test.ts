@@ -12,7 +12,7 @@ const minutely = fixedWindow({ limit: 10, per: '1m' });
 
 describe.each([
   ['a tier', true],
-  ['the base', false],
+  ['the base policies', false],
 ])('with the slower policy in %s, a flood of new keys under the faster policy', (_, isTier) => {
   /** `slow` and `fast` read the same rows. For the faster policy, a row of the slower one counts as fully replenished. */
   function open() {

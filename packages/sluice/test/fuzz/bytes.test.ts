@@ -171,7 +171,7 @@ describe('rows of a compare-and-swap store', () => {
   }
 });
 
-describe('lines between processes', () => {
+describe('messages between processes', () => {
   const plan = planOf({ rate: '5/s', ['__proto__']: '5/min' });
   const hit = fc.record<Hit>({
     verb: fc.constantFrom('take', 'peek', 'refund', 'release', 'reserve', 'block', 'reset'),
@@ -182,7 +182,7 @@ describe('lines between processes', () => {
     span: fc.oneof(fc.constant(Infinity), fc.double({ min: 0, max: 1e300, noNaN: true })),
   });
 
-  test('hits arrive as they were sent, however the line is split into chunks', () => {
+  test('a hit is decoded to the same values that were encoded, however its line is split into chunks', () => {
     fc.assert(
       fc.property(fc.array(hit, { minLength: 1, maxLength: 5 }), fc.array(fc.nat()), (hits, cuts) => {
         const line = `${JSON.stringify(
@@ -206,7 +206,7 @@ describe('lines between processes', () => {
     );
   });
 
-  test('decisions arrive as they were made', () => {
+  test('a decision is decoded to the same values that were encoded', () => {
     const limiter = createLimiter({ rate: '5/s', ['__proto__']: '5/min' });
     fc.assert(
       fc.property(fc.double({ min: 0, max: 20, noNaN: true }), (cost) => {

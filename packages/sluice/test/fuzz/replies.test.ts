@@ -52,7 +52,7 @@ const odd = fc.oneof(
   fc.uint8Array({ maxLength: 80 }),
 );
 
-describe('errors of Redis', () => {
+describe('error messages of Redis', () => {
   const word = fc.constantFrom(
     'NOSCRIPT No matching script',
     'MOVED 866 127.0.0.1:1',
@@ -72,7 +72,7 @@ describe('errors of Redis', () => {
     odd,
   );
 
-  test.each(['gcra', 'calendar'])('%s: any message causes at most a few retries', async (kind) => {
+  test.each(['gcra', 'calendar'])('%s: any error message causes at most a few retries', async (kind) => {
     const policy =
       kind === 'gcra' ? gcra({ limit: 5, per: '1s' }) : fixedWindow({ limit: 5, align: 'month' });
     await fc.assert(

@@ -46,7 +46,7 @@ describe('addresses', () => {
   const chain = fc.array(entry, { maxLength: 5 }).map((entries) => entries.join(', '));
 
   test.each(TRUST)(
-    '%s with trustProxy %j: the client is always an address, whatever the header contains',
+    '%s with trustProxy %j: clientAddress always returns an address, whatever the header contains',
     (header, trustProxy) => {
       let others = 0;
       fc.assert(
@@ -64,7 +64,7 @@ describe('addresses', () => {
     },
   );
 
-  test('all spellings of an address are the same client', () => {
+  test('all spellings of an address count as the same client', () => {
     const groups = fc.array(fc.constantFrom(0, 0, 0, 1, 0xab, 0xffff, 0x2001), {
       minLength: 8,
       maxLength: 8,
@@ -124,7 +124,7 @@ describe('addresses', () => {
     expect(good).toBeGreaterThan(20);
   });
 
-  test('an address with other text after it is invalid, unless the text is a zone or more digits', () => {
+  test('an address with other text after it is invalid, unless the text is a zone or continues the address', () => {
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), signs, (address, noise) => {
         fc.pre(noise.trim() !== '');
@@ -159,7 +159,7 @@ describe('fields of a response', () => {
     );
   });
 
-  test('a partition key of a megabyte is encoded like any other', () => {
+  test('a partition key of a megabyte is encoded like a short one', () => {
     const key = 'é'.repeat(500_000);
     const decision = createLimiter('5/min').take('k');
     const [[, value]] = rateLimitHeaders(decision, { partitionKey: key });

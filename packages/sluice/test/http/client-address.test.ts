@@ -126,7 +126,7 @@ describe('clientAddress behind proxies', () => {
     expect(forwarded('10.0.0.1', '[2001:db8::1]:4711', { trustProxy: 1 })).toBe('2001:db8:0:0::/56');
   });
 
-  it('joins headers that were sent twice', () => {
+  it('joins the values of a header that was sent twice', () => {
     const request = from('10.0.0.1', { 'x-forwarded-for': ['6.6.6.6', '203.0.113.7'] });
     expect(clientAddress(request, { trustProxy: 1 })).toBe('203.0.113.7');
   });
@@ -183,14 +183,14 @@ describe('clientAddress behind proxies', () => {
       expect(seenFrom(undefined)).toBe('203.0.113.4');
     });
 
-    it('falls back to the peer if the header is missing', () => {
+    it('uses the address of the peer if the header is missing', () => {
       expect(clientAddress(from('10.1.2.3'), { trustProxy })).toBe('10.1.2.3');
       const request = { headers: new Headers(), remoteAddress: '10.1.2.3' };
       expect(clientAddress(request, { trustProxy })).toBe('10.1.2.3');
     });
   });
 
-  it("accepts the names 'private' and 'loopback' for these ranges", () => {
+  it("accepts 'private' and 'loopback' as names of address ranges", () => {
     for (const [peer, range] of [
       ['10.1.2.3', 'private'],
       ['172.31.255.255', 'private'],

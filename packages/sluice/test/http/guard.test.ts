@@ -84,7 +84,7 @@ async function down(): Promise<GuardLimiter> {
 }
 
 describe('createGuard', () => {
-  it('returns a verdict for a limiter in memory and a promise for one on Redis', async () => {
+  it('returns a verdict for a limiter in memory, and a promise for a limiter on Redis', async () => {
     expect(synchronous(guardOf(perHour(1))(request()))).toMatchObject({
       refusal: undefined,
       settle: undefined,
@@ -115,7 +115,7 @@ describe('createGuard', () => {
 
   it.each([
     ['text', 'calm down', 'text/plain; charset=utf-8', 'calm down'],
-    ['nothing', undefined, 'application/json', ''],
+    ['undefined', undefined, 'application/json', ''],
     ['null', null, 'application/json', 'null'],
   ])('sends a response body that is %s', (_, body, type, sent) => {
     const guard = guardOf({ limiter: perHour(1), cost: 2, body: () => body });
@@ -194,7 +194,7 @@ describe('a key function that returns undefined', () => {
     expect([limiter.peek('alice').remaining, limiter.peek('192.0.2.1').remaining]).toEqual([1, 0]);
   });
 
-  it('gives a client with 1,000 invented API keys only one limit', () => {
+  it('does not give a client a new limit for each of 1,000 invented API keys', () => {
     const customers = new Map([['k-17', 'alice']]);
     const guard = guardOf({ limiter: perHour(10), key: ({ user }) => customers.get(user ?? '') });
     let passed = 0;
@@ -273,7 +273,7 @@ describe('settling', () => {
     expect(limiter.peek('k').retryAfter).toBe(91 * 6000);
   });
 
-  it('takes effect once, however often it is called', async () => {
+  it('takes effect once, however often `settle` is called', async () => {
     const limiter = perHour(10);
     const { settle } = synchronous(guardOf({ limiter, cost: 3, settle: () => 2, key: () => 'k' })(request()));
     await Promise.all([settle?.(out()), settle?.(out())]);
@@ -281,7 +281,7 @@ describe('settling', () => {
     expect(limiter.peek('k').remaining).toBe(8);
   });
 
-  it('receives the outcome of the response', async () => {
+  it('passes the outcome of the response to the settle function', async () => {
     const settle = vi.fn();
     const asked = request();
     const verdict = synchronous(guardOf({ limiter: perHour(1), settle })(asked));
@@ -420,7 +420,7 @@ describe('a guard in shadow mode', () => {
     expect(new Map(headers).get('RateLimit')).toBe('"first";r=4;t=3600,"last";r=1;t=3600');
   });
 
-  it('lets every request pass while the store is down, and reports it', async () => {
+  it('lets every request pass while the store is down, and reports the failure', async () => {
     const onUnavailable = vi.fn();
     const guard = guardOf({ limiter: await down(), shadow: true, onUnavailable });
     expect(await guard(request())).toMatchObject({ refusal: undefined, decision: undefined });
@@ -456,13 +456,13 @@ describe('a callback', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('fault'))],
-  ])('for denials that %s does not affect the response', async (_, onDenied) => {
+  ])('that %s, such as onDenied, does not affect the response', async (_, onDenied) => {
     const guard = guardOf({ limiter: perHour(1), cost: 2, onDenied });
     expect(synchronous(guard(request())).refusal?.status).toBe(429);
     await new Promise((resolve) => setImmediate(resolve));
   });
 
-  it('for denials is called once, with the request and the decision sent to the client', () => {
+  it('such as onDenied is called once, with the request and the decision sent to the client', () => {
     const told: [Asked, Decision][] = [];
     const asked = request();
     const guard = guardOf({ limiter: perHour(1), cost: 2, onDenied: (...it) => told.push(it) });
@@ -470,7 +470,7 @@ describe('a callback', () => {
     expect(told).toEqual([[asked, decision]]);
   });
 
-  it('for an unavailable store that throws does not affect the response', async () => {
+  it('that throws, such as onUnavailable, does not affect the response', async () => {
     const onUnavailable = () => {
       throw new Error('fault');
     };
@@ -486,7 +486,7 @@ describe('an error', () => {
   const rejection = () => Promise.reject(new Error('fault'));
 
   it.each(['key', 'cost', 'tier', 'skip'] as const)(
-    'in %s is thrown to the caller, and nothing is charged',
+    'in the %s function is thrown to the caller, and nothing is charged',
     async (name) => {
       const limiter = perHour(5);
       expect(() => guardOf({ limiter, [name]: fault })(request())).toThrow('fault');
@@ -515,7 +515,7 @@ describe('createGuard throws for', () => {
     ['a limit without a limiter', { limits: [{ key: () => 'k' }] }, /limiter is required/],
     ['a limiter that is a string', { limiter: '100/min' }, /a limiter/],
     [
-      'a key without a limiter beside limits',
+      'a key without a limiter next to a list of limits',
       { key: () => 'k', limits: [{ limiter }] },
       /limiter is required/,
     ],

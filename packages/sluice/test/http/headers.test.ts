@@ -58,7 +58,7 @@ describe('draft-11', () => {
     ]);
   });
 
-  it('encodes the partition key as a byte sequence in both fields', () => {
+  it('encodes the partition key as a byte sequence in RateLimit and RateLimit-Policy', () => {
     expect(rateLimitHeaders(decision(), { partitionKey: 'käse' })).toEqual([
       ['RateLimit-Policy', '"default";q=100;w=60;pk=:a8Okc2U=:'],
       ['RateLimit', '"default";r=50;t=30;pk=:a8Okc2U=:'],
@@ -157,7 +157,7 @@ describe('the header style', () => {
     expect(Number(reset?.[1]) * 1000 - before).toBeGreaterThan(29_000);
   });
 
-  it('sharkey equals the recordings of Sharkey', () => {
+  it('sharkey produces the headers that were recorded from Sharkey', () => {
     interface Recorded {
       readonly info: Readonly<Record<'remaining' | 'resetMs' | 'fullResetMs', number>> & {
         readonly blocked: boolean;
@@ -187,7 +187,7 @@ describe('the header style', () => {
     ]);
   });
 
-  it('is rejected by name if it or one of its options does not exist', () => {
+  it('is rejected, and the error names it, if the style or one of its options does not exist', () => {
     expect(() => rateLimitHeaders(decision(), { style: 'draft-99' as HeaderStyle })).toThrow(
       expect.objectContaining({ code: 'ERR_CHOICE', option: 'rateLimitHeaders.style', value: 'draft-99' }),
     );

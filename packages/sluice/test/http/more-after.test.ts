@@ -37,7 +37,7 @@ function afterHits(
 }
 
 describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
-  test('has no more units just before the announced instant, and at least one more at it', () => {
+  test('has no more units just before the announced instant, and at least one more unit at that instant', () => {
     afterHits(policies, [1, 1, 2, 3, 6, 0.5], (peek, decision, clock) => {
       const now = clock.now();
       for (const [i, state] of decision.policies.entries()) {
@@ -83,10 +83,10 @@ describe('moreAfter', () => {
     ['an even refill, partly replenished', { refill: 'even', remaining: 7, resetAfter: 13_000 }, 1000],
     ['an even refill, overdrawn', { refill: 'even', resetAfter: 90_000 }, 36_000],
     ['a whole refill', { refill: 'whole' }, 60_000],
-    ['a number', { refill: 1234 }, 1234],
+    ['a refill that is given as a number', { refill: 1234 }, 1234],
     ['a state without refill', {}, 60_000],
     ['a fully replenished policy', { refill: 'even', remaining: 10, resetAfter: 0 }, Infinity],
-  ])('of %s', (_, over, expected) => {
+  ])('returns the time until the next unit is replenished, for %s', (_, over, expected) => {
     expect(moreAfter(state(over))).toBeCloseTo(expected, 6);
   });
 });

@@ -23,7 +23,7 @@ describe('under fake timers', () => {
     expect(limiter.take('alice').allowed).toBe(true);
   });
 
-  test('acquire is served, and times out, when the fake time advances', async () => {
+  test('callers of acquire are served, or time out, when the fake time advances', async () => {
     vi.useFakeTimers();
     const limiter = createLimiter('1/min');
     limiter.take('alice');
@@ -84,7 +84,7 @@ describe('under fake timers', () => {
     await lending.close();
   });
 
-  test('a cached denial ends in fake time, and is checked again after two seconds of fake time', async () => {
+  test('a cached denial expires according to the fake clock, and is checked again after two fake seconds', async () => {
     vi.useFakeTimers();
     const rows = memory();
     const store: Store<Promise<Decision>> = { ...rows, apply: async (hit) => rows.apply(hit) };
@@ -108,7 +108,7 @@ describe('under fake timers', () => {
     expect(await long.take('alice')).toMatchObject({ allowed: false, source: 'store' });
   });
 
-  test('the deadline of a store expires, and its circuit breaker opens once, in fake time', async () => {
+  test('the deadline of a store expires, and its circuit breaker opens once, according to the fake clock', async () => {
     vi.useFakeTimers();
     const events: string[] = [];
     const client = { send: () => new Promise<never>(() => {}) };
@@ -149,7 +149,7 @@ describe('under fake timers', () => {
 });
 
 describe('switching between real and fake time', () => {
-  test('keys used in real time are denied as long as before', () => {
+  test('a key that was denied in real time is denied for the same duration in fake time', () => {
     const limiter = createLimiter('1/min');
     limiter.take('alice');
     const real = limiter.take('alice').retryAfter;
@@ -161,7 +161,7 @@ describe('switching between real and fake time', () => {
     expect(limiter.take('alice').allowed).toBe(true);
   });
 
-  test('going back to real time by less than a window denies a key at most that much longer and adds no units', () => {
+  test('if real time is behind fake time by less than a window, a denial is extended by at most the difference, and no units are added', () => {
     vi.useFakeTimers();
     const limiter = createLimiter('2/min');
     vi.advanceTimersByTime(30_000);
@@ -174,7 +174,7 @@ describe('switching between real and fake time', () => {
     expect(limiter.take('bob').remaining).toBe(1);
   });
 
-  test('going back to real time by an hour does not deny a key with a window of a minute', () => {
+  test('if real time is an hour behind fake time, a key with a window of a minute is not denied', () => {
     vi.useFakeTimers();
     const limiter = createLimiter('2/min');
     vi.advanceTimersByTime(3_600_000);
@@ -211,7 +211,7 @@ describe('partial fakes', () => {
     expect(limiter.take('alice').allowed).toBe(true);
   });
 
-  test('a fake performance without timeOrigin counts from the fake date', () => {
+  test('with a fake performance object that has no timeOrigin, time is measured from the fake date', () => {
     vi.useFakeTimers({ now: Date.UTC(2026, 0, 31, 23) });
     const fake = performance;
     // In @sinonjs/fake-timers before version 14, which Jest 29 and 30 use, timeOrigin is a function.

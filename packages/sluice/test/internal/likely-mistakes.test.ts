@@ -35,7 +35,7 @@ const IN_LIMITER = "it belongs to the limiter: rateLimit({ limiter: createLimite
 type Mistake = [what: string, make: () => unknown, message: string];
 
 function claims(mistakes: Mistake[]): void {
-  test.each(mistakes)('%s', async (_, make, message) => {
+  test.each(mistakes)('the error message says what is wrong with %s', async (_, make, message) => {
     const error = await Promise.resolve()
       .then(make)
       .then(
@@ -49,7 +49,7 @@ function claims(mistakes: Mistake[]): void {
 
 describe('policies', () => {
   claims([
-    ['nothing at all', () => create(), `${POLICY}; got undefined [ERR_POLICY]`],
+    ['a call without arguments', () => create(), `${POLICY}; got undefined [ERR_POLICY]`],
     ['a number', () => create(10), `${POLICY}; got 10 [ERR_POLICY]`],
     [
       'the options of a factory',
@@ -62,7 +62,7 @@ describe('policies', () => {
       `${POLICY} (use gcra({ limit: 10, per: 60000 }) or '10/60000ms'); got an object [ERR_POLICY]`,
     ],
     [
-      'the options of something else',
+      'the options of another library',
       () => create({ points: 10, duration: 1 }),
       `${POLICY} (points is 10); got an object [ERR_POLICY]`,
     ],
@@ -129,7 +129,7 @@ describe('the store', () => {
       `createLimiter.store ${STORE} (connect a client, and wrap it: redis(client) from 'sluice/redis'); ` +
         'got "redis://localhost" [ERR_OPTIONS]',
     ],
-    ['null', withStore(null), `createLimiter.store ${STORE}; got null [ERR_OPTIONS]`],
+    ['a store that is null', withStore(null), `createLimiter.store ${STORE}; got null [ERR_OPTIONS]`],
     [
       'a store in place of the options',
       () => create('10/s', memory()),
@@ -146,7 +146,7 @@ describe('the store', () => {
       `leased.store ${STORE} (${WRAP_REDIS}); got an object [ERR_OPTIONS]`,
     ],
     [
-      'synced over nothing',
+      'synced without a store',
       () => (sluice.synced as Untyped)(undefined, { every: '1s' }),
       `synced.store ${STORE}; got undefined [ERR_OPTIONS]`,
     ],
@@ -202,7 +202,7 @@ describe('a verb', () => {
       'options must be an object with options; got null [ERR_OPTIONS]',
     ],
     [
-      'an option cost that is text',
+      'a cost option that is text',
       () => verbs['take']('alice', { cost: '2' }),
       'cost must be a finite number, 0 or more; got "2" [ERR_COST]',
     ],
@@ -239,22 +239,22 @@ describe('a verb', () => {
 describe('a middleware', () => {
   claims([
     [
-      'text',
+      'text in place of options',
       () => rateLimit('100/min'),
       `${RATE_LIMIT} (rateLimit(createLimiter('100/min'))); got "100/min" [ERR_OPTIONS]`,
     ],
     [
-      'text, in Koa',
+      'text in place of options, in Koa',
       () => (koa as Untyped)('5/s'),
       `${RATE_LIMIT} (rateLimit(createLimiter('5/s'))); got "5/s" [ERR_OPTIONS]`,
     ],
     [
-      'a number, in Hono',
+      'a number in place of options, in Hono',
       () => (hono as Untyped)(100),
       `${RATE_LIMIT} (rateLimit(createLimiter('100/min'))); got 100 [ERR_OPTIONS]`,
     ],
     [
-      'nothing',
+      'a call without arguments',
       () => rateLimit(),
       `${RATE_LIMIT} (rateLimit(createLimiter('100/min'))); got undefined [ERR_OPTIONS]`,
     ],

@@ -106,7 +106,7 @@ for (const [name, make, good, numbers, durations] of FACTORIES) {
   });
 }
 
-describe('options that exclude each other', () => {
+describe('invalid values and combinations of options', () => {
   test.each([
     [() => fixedWindow({ limit: 1, per: '1d', align: 'day' }), 'ERR_UNKNOWN_OPTION', 'fixedWindow.per'],
     [
@@ -145,7 +145,7 @@ describe('options that exclude each other', () => {
       'ERR_CHOICE',
       'tokenBucket.continuous',
     ],
-  ])('%s', (act, code, option) => {
+  ])('are rejected: %s', (act, code, option) => {
     expect(errorOf(act)).toMatchObject({ code, option });
   });
 });
@@ -230,7 +230,7 @@ describe('limiter', () => {
     [() => memory({ maxKeys: 1.5 }), 'ERR_INTEGER', 'memory.maxKeys'],
     [() => memory({ clock: {} as never }), 'ERR_OPTIONS', 'memory.clock'],
     [() => memory({ size: 3 } as object), 'ERR_UNKNOWN_OPTION', 'memory.size'],
-  ])('%s', (act, code, option) => {
+  ])('rejects the call %s', (act, code, option) => {
     expect(errorOf(act)).toMatchObject({ code, option });
   });
 
@@ -270,7 +270,7 @@ describe('durations', () => {
     [' 1 Minute ', 60_000],
     ['0.5ms', 0.5],
     [0.25, 0.25],
-  ])('%s', (text, millis) => {
+  ])('%s is parsed as %s ms', (text, millis) => {
     expect(duration('x', text)).toBe(millis);
   });
 });
@@ -298,7 +298,7 @@ describe('policies as text', () => {
     ['0.25/min token-bucket', 1, 240_000],
     ['0.5/s leaky-bucket', 1, 2000],
     ['0.5/s pacer', 1, 2000],
-  ])('%s', (text, limit, window) => {
+  ])('%s has a limit of %d and a window of %d ms', (text, limit, window) => {
     expect(first(text)).toMatchObject({ name: 'default', limit, window });
   });
 

@@ -3,7 +3,7 @@ import { warnOnce } from '../../src/internal/warn.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
-test('emits a process warning with its code, once for each object', () => {
+test('warnOnce emits a process warning with its code, once for each code and object', () => {
   const emit = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const [first, second] = [{}, {}];
   warnOnce('SLUICE_TEST', 'once', first);
@@ -17,7 +17,7 @@ test('emits a process warning with its code, once for each object', () => {
   ]);
 });
 
-test('writes to the console if there is no process', () => {
+test('warnOnce writes to the console if there is no process', () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
   vi.stubGlobal('process', undefined);
   try {

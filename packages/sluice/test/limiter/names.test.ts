@@ -40,7 +40,7 @@ describe('unnamed limiters on one memory store', () => {
   });
 });
 
-describe('a store that outlives the process or is shared', () => {
+describe('stores that outlive the process or are shared', () => {
   const service = { get: () => undefined, put: () => true };
   const client = { send: () => Promise.reject(new Error('not asked')) };
   const pool = { query: () => Promise.reject(new Error('not asked')) };

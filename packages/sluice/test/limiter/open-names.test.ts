@@ -22,23 +22,26 @@ const conflict = expect.objectContaining({ code: 'ERR_NAME', option: 'createLimi
 const CONFLICTS: Readonly<Record<string, Both>> = {
   'another algorithm': ['10/min', '100/day fixed-window'],
   'an additional policy': ['10/h', '10/h & 100/day fixed-window'],
-  'other policy names': [{ login: '5/min' }, { search: '5/min' }],
-  'a policy function and fixed policies': [() => '5/min', '5/min'],
-  'two policy functions': [() => '5/min', (key) => (key === 'alice' ? '9/min' : '5/min')],
+  'different policy names': [{ login: '5/min' }, { search: '5/min' }],
+  'fixed policies instead of a policy function': [() => '5/min', '5/min'],
+  'a different policy function': [() => '5/min', (key) => (key === 'alice' ? '9/min' : '5/min')],
 };
 
-describe.each(Object.entries(CONFLICTS))('%s', (_, [first, second]) => {
-  test('throws at construction until the first limiter is closed', async () => {
-    const name = newName();
-    const store = redis(client, { deadline: '30s' });
-    const open = createLimiter(first, { store, name });
-    expect(() => createLimiter(second, { store, name })).toThrow(conflict);
-    createLimiter(second, { store, name: `${name} other` });
-    await open.close();
-    createLimiter(second, { store, name });
-    expect(() => createLimiter(first, { store, name })).toThrow(conflict);
-  });
-});
+describe.each(Object.entries(CONFLICTS))(
+  'a second limiter of the same name with %s',
+  (_, [first, second]) => {
+    test('cannot be created until the first limiter is closed', async () => {
+      const name = newName();
+      const store = redis(client, { deadline: '30s' });
+      const open = createLimiter(first, { store, name });
+      expect(() => createLimiter(second, { store, name })).toThrow(conflict);
+      createLimiter(second, { store, name: `${name} other` });
+      await open.close();
+      createLimiter(second, { store, name });
+      expect(() => createLimiter(first, { store, name })).toThrow(conflict);
+    });
+  },
+);
 
 test('the error message shows both limiters and says what to do', () => {
   const store = memory();
@@ -51,15 +54,15 @@ test('the error message shows both limiters and says what to do', () => {
 });
 
 const SHARED: Readonly<Record<string, readonly [Policies, Policies]>> = {
-  'other numbers': ['10/min', '100/day'],
-  'other numbers of several policies': ['10/min & 100/day', '20/min & 50/day'],
+  'different limits': ['10/min', '100/day'],
+  'different limits for several policies': ['10/min & 100/day', '20/min & 50/day'],
   'the same policies in another order': [
     { second: '10/s', day: '100/day' },
     { day: '100/day', second: '10/s' },
   ],
 };
 
-test.each(Object.entries(SHARED))('limiters with one name may have %s', (_, [first, second]) => {
+test.each(Object.entries(SHARED))('limiters with the same name may have %s', (_, [first, second]) => {
   for (const inherit of [undefined, 'additive', 'reset'] as LimiterOptions['inherit'][]) {
     const options = { store: memory(), name: 'api', inherit };
     createLimiter(first, options);
@@ -81,7 +84,7 @@ test('limiters without a name never conflict', () => {
   createLimiter(() => '9/min fixed-window', { store });
 });
 
-test('limiters with one name on two stores of one client may differ, and count separately', async () => {
+test('limiters with the same name may differ, and count separately, on two stores that share a client', async () => {
   const name = newName();
   const [first, second] = [redis(client, { deadline: '30s' }), redis(client, { deadline: '30s' })];
   const old = createLimiter('2/h', { store: first, name });

@@ -35,7 +35,7 @@ function open(limit: number) {
 }
 
 describe('run', () => {
-  test('never runs more jobs than there are places, however long they take', async () => {
+  test('never runs more jobs than there are places, however long the jobs take', async () => {
     const { clock, limiter } = open(2);
     let inside = 0;
     let most = 0;
@@ -91,7 +91,7 @@ describe('keep', () => {
     expect([limiter.peek('k').remaining, renewals()]).toEqual([5, before]);
   });
 
-  test('keeps both shares if the same decision is passed twice', () => {
+  test('keeps all places if it is called twice with the same decision', () => {
     const { clock, limiter } = open(5);
     const [first, second] = limiter.takeMany([{ key: 'k' }, { key: 'k', cost: 2 }]).decisions;
     limiter.keep('k', { of: first });
@@ -103,7 +103,7 @@ describe('keep', () => {
     expect(limiter.peek('k').remaining).toBe(5);
   });
 
-  test('survives two failed renewals, and counts a lost place again even beyond the limit', () => {
+  test('survives two failed renewals, and takes a lost place back even if that exceeds the limit', () => {
     const { clock, limiter, inner, fail } = open(1);
     const decision = limiter.take('k');
     limiter.keep('k', { of: decision });
@@ -145,7 +145,7 @@ describe('keep', () => {
     expect((await limiter.peek('k')).remaining).toBe(1);
   });
 
-  test('lets the lease of a place end when its decision was garbage-collected', async () => {
+  test('stops renewing a place when its decision was garbage-collected', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const { clock, limiter, renewals } = open(1);
@@ -201,7 +201,7 @@ describe('release', () => {
     expect(limiter.take('k').allowed).toBe(false);
   });
 
-  test('distinguishes more holders than there are units if each holds a fraction of a unit', () => {
+  test('distinguishes more holders than there are places if each holds a fraction of a place', () => {
     const { clock, limiter } = open(1);
     const decisions = Array.from({ length: 10 }, () => {
       clock.advance(1);

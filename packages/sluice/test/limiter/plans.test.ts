@@ -93,7 +93,7 @@ const FAMILIES: Readonly<Record<string, (i: number) => Policies>> = {
 };
 const INHERITED = [undefined, 'additive', 'proportional', 'as-is'] as const;
 
-describe.each([40, 1200])('memory and Redis decide equally with %i sets of numbers', (count) => {
+describe.each([40, 1200])('memory and Redis make the same decisions with %i sets of limits', (count) => {
   for (const [family, versionOf] of Object.entries(FAMILIES)) {
     test.each(INHERITED)(`${family} with inherit %s`, { timeout: 120_000 }, async (inherit) => {
       const clock = manualClock(START);
@@ -163,7 +163,7 @@ describe('a row in memory', () => {
     expect(store.size).toBeLessThan(12_500);
   });
 
-  test('written before the fifth set of numbers is found again and kept', () => {
+  test('that was written before a fifth set of limits was used is still found and kept', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     let limit = 10;
@@ -176,7 +176,7 @@ describe('a row in memory', () => {
     expect(store.size).toBe(3001);
   });
 
-  test('of a denied key is not evicted by a flood of new keys with other numbers', () => {
+  test('of a denied key is not evicted by a flood of new keys with different limits', () => {
     const clock = manualClock(START);
     const store = memory({ clock, maxKeys: 5000 });
     // The denied keys have limits of 100 to 199 an hour, the flood has 1,000 to 1,999.
@@ -197,7 +197,7 @@ describe('a row in memory', () => {
     expect(victims.filter((victim) => limiter.take(victim).allowed)).toEqual([]);
   });
 
-  test('of a log is found again, and its space is freed, with any number of plans', () => {
+  test('of a sliding log is found, and its space is freed, with any number of plans', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     let limit = 10;

@@ -35,9 +35,9 @@ describe.each(Object.entries(stores))('on %s', (_, make) => {
   });
 
   test.each<[string, Policies]>([
-    ['of the same name', { second: '5/s', default: '20/day fixed-window' }],
-    ['of the same window', { second: '5/s', day: '20/day fixed-window' }],
-    ['in a policy string', '5/s & 20/day fixed-window'],
+    ['that has the same name', { second: '5/s', default: '20/day fixed-window' }],
+    ['that has the same window', { second: '5/s', day: '20/day fixed-window' }],
+    ['that is written as text', '5/s & 20/day fixed-window'],
   ])('alternating between tiers of 10 and 20 a day admits 20, not 30, with a policy %s', async (_, pro) => {
     const { clock, limiter } = open('10/day fixed-window', { pro });
     const admitted = [0, 0];

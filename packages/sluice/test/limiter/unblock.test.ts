@@ -27,7 +27,7 @@ const WRAPPED: Readonly<Record<string, () => Store>> = {
 };
 
 test.each(Object.entries(WRAPPED))(
-  'ends a manual block through %s and keeps the used units',
+  'unblock ends a manual block through %s and keeps the used units',
   async (_, make) => {
     const limiter: AnyLimiter = createLimiter('100/h fixed-window', { store: make(), name: 'api' });
     await limiter.take('alice', 60);
@@ -40,7 +40,7 @@ test.each(Object.entries(WRAPPED))(
   },
 );
 
-test('ends a manual block of the fallback limiter while the store is unavailable', async () => {
+test('unblock ends a manual block of the fallback limiter while the store is unavailable', async () => {
   const local = createLimiter('5/h');
   const broken: Store<Promise<Decision>> = {
     ...remote(),

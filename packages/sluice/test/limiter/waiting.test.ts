@@ -82,7 +82,7 @@ describe('acquire', () => {
     ]);
   });
 
-  test('does not let small costs overtake a big one', async () => {
+  test('does not let callers with small costs overtake a caller with a big cost', async () => {
     const { enter, woken, pass } = open(gcra({ limit: 10, per: '1s', burst: 5 }));
     await enter('first', 5);
     void enter('big', 5);
@@ -94,7 +94,7 @@ describe('acquire', () => {
     ]);
   });
 
-  test('serves a higher priority first, even if it arrives later', async () => {
+  test('serves a caller with a higher priority first, even if it arrives later', async () => {
     const { enter, woken, pass } = open(gcra({ limit: 10, per: '1s', burst: 1 }));
     await enter('now');
     void enter('low');
@@ -189,7 +189,7 @@ describe('acquire', () => {
     expect((await Promise.all(waiting)).map(({ allowed }) => allowed)).toEqual([true, true, true, true]);
   });
 
-  test('lets twice as many callers wait for all keys together as for one key, and calls the store only once for any other caller', async () => {
+  test('lets at most twice maxWaiting callers wait for all keys together, and answers every further caller without a wait', async () => {
     const { limiter } = open('1/s', { maxWaiting: 5 });
     const keys = Array.from({ length: 11 }, (_, i) => `key ${i}`);
     for (const key of keys) await limiter.acquire(key);
@@ -212,7 +212,7 @@ describe('acquire', () => {
     await expect(large).rejects.toThrow();
   });
 
-  test('a waiter behind the head that leaves does not cause a store call', async () => {
+  test('does not call the store when waiters behind the head of the queue leave', async () => {
     const inner = memory({ clock: manualClock(START) });
     let asked = 0;
     const store: Store<Decision> = {

@@ -67,7 +67,7 @@ describe('metered', () => {
     expect(observer.calls[0]?.decision).toBe(decision);
   });
 
-  test('reports every hit once, and an outcome only for hits that ask for permission', () => {
+  test('reports every hit once, and an outcome only for hits that try to take units', () => {
     const observer = recorder();
     const clock = manualClock();
     const limiter = createLimiter('2/s', { store: metered(memory({ clock }), observer) });
@@ -93,7 +93,7 @@ describe('metered', () => {
     ]);
   });
 
-  test('reports a reservation as allowed, and a rejected one as denied', () => {
+  test('reports a reservation as allowed, and a rejected reservation as denied', () => {
     const observer = recorder();
     const limiter = createLimiter('1/s', { store: metered(memory({ clock: manualClock() }), observer) });
     expect(limiter.reserve('a').delay).toBe(0);
@@ -198,7 +198,7 @@ describe('metered', () => {
     expect(unhandled.seen).toEqual([]);
   });
 
-  test('closes the store when it is closed', () => {
+  test('closes the wrapped store when it is closed', () => {
     const store = memory();
     const watched = metered(store, recorder());
     createLimiter('5/h', { store: watched }).take('alice');

@@ -47,7 +47,7 @@ function points(data: MetricData | undefined): [object, number][] {
 }
 
 describe('otelMetrics', () => {
-  test('counts by limiter, policy and outcome, and is read when OpenTelemetry collects', async () => {
+  test('counts decisions by limiter, policy and outcome, and reports the counts when OpenTelemetry collects', async () => {
     const { meter, collect, provider } = sdk();
     const store = metered(memory(), otelMetrics(meter));
     const limiter = createLimiter('5/h', { store, name: 'api' });

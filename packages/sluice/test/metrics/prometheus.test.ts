@@ -194,7 +194,7 @@ describe('exposition', () => {
     expect(EXPOSITION_TYPE).toBe(Registry.PROMETHEUS_CONTENT_TYPE);
   });
 
-  test('adds a suffix for each unit, and writes infinite numbers', () => {
+  test('adds the unit to the name of a metric, and supports infinite values', () => {
     const text = exposition([
       { name: 'a.b_c', type: 'gauge', unit: 'By', help: 'h', samples: [{ value: Infinity }] },
       {

@@ -161,7 +161,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect(response.headers.get('ratelimit')).toBeNull();
     });
 
-    it("adds a route's limit to the global limit, announces both, and refunds one if the other denies", async () => {
+    it("checks a route's limit in addition to the global limit, announces both limits, and refunds one if the other denies", async () => {
       const [forAll, forLogin] = [
         two(),
         createLimiter({ login: fixedWindow({ limit: 1, per: '1h', align: 'first' }) }),
@@ -224,7 +224,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect((await get()).status).toBe(200);
     });
 
-    it('limits HEAD like GET, releases its place as early, and denies it with everything but the body', async () => {
+    it('limits HEAD requests like GET requests, releases their places just as early, and denies them with the same response without a body', async () => {
       const limiter = createLimiter({
         atOnce: concurrency({ limit: 1, lease: '1m' }),
         hour: fixedWindow({ limit: 2, per: '1h' }),

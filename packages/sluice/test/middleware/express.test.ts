@@ -48,7 +48,7 @@ describe('Express:', () => {
     expect(response.headers.get('ratelimit')).toMatch(/^"default";r=4;/);
   });
 
-  it('calls a `next` that throws only once, and passes the error on', () => {
+  it('calls `next` only once, even if it throws, and passes the error on', () => {
     const next = vi.fn(() => {
       throw new Error('handler');
     });

@@ -80,7 +80,7 @@ describe('the Fastify plugin', () => {
     for (let i = 0; i < 3; i++) expect(await status('/free')).toBe(200);
   });
 
-  it('in a child context applies in addition to the outer one, and refunds the outer charge if it denies', async () => {
+  it('in a child context applies in addition to the plugin of the outer context, and refunds the charge of the outer plugin if it denies', async () => {
     const { server, status } = serve();
     const [outer, inner] = [perHour(5, 'outer'), perHour(1, 'inner')];
     server.register(rateLimit, { limiter: outer, key: () => 'k' });
@@ -94,7 +94,7 @@ describe('the Fastify plugin', () => {
     expect(outer.peek('k').remaining).toBe(4);
   });
 
-  it("charges a route's own limits once if two instances check it", async () => {
+  it("charges a route's own limits once if two instances of the plugin check the route", async () => {
     const { server, status } = serve();
     const [outer, inner, own] = [perHour(9), perHour(9), perHour(9)];
     const key = () => 'k';
@@ -168,7 +168,7 @@ describe('the Fastify plugin', () => {
     },
   );
 
-  it('puts the decision on the request', async () => {
+  it('attaches the decision to the request', async () => {
     const { server } = serve();
     const seen: (Decision | undefined)[] = [];
     server.register(rateLimit, { limiter: perHour(5) });

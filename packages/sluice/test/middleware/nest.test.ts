@@ -153,7 +153,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     return Letters;
   }
 
-  it('adds the limits of a class and of a handler to its own, and decides on all of them together', async () => {
+  it('checks the limits of a class and of a handler together with its own limits, in one decision', async () => {
     const [forAll, forClass, forA] = [perHour(9), perHour(9), perHour(1)];
     const Letters = controller();
     RateLimit({ limiter: forClass, key })(Letters);
@@ -198,7 +198,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     expect([base, derived].map((one) => one.peek('k').remaining)).toEqual([7, 8]);
   });
 
-  it('exempts handlers from all limits with SkipRateLimit, and a decorator on a handler overrides that of its class', async () => {
+  it('exempts handlers from all limits with SkipRateLimit, and a decorator on a handler overrides the decorator of its class', async () => {
     const Letters = controller();
     SkipRateLimit()(Letters);
     on(Letters, 'b', SkipRateLimit(false));
@@ -300,7 +300,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     expect(await response.json()).toEqual({ statusCode: 429, message: 'calm down' });
   });
 
-  it('lets keys read the request with requestOf, and the handler from the context', async () => {
+  it('lets key functions read the request with requestOf, and the handler from the context', async () => {
     const limiter = perHour(9);
     const { statuses } = await serve({
       imports: [
@@ -491,6 +491,6 @@ describe('the Nest guard in GraphQL', () => {
 it.each([
   ['no limiter', {}, /limiter is required/],
   ['an option of the module', { limiter: perHour(1), status: 420 }, /status is not an option here/],
-])('@RateLimit with %s throws where it is written', (_, limits, message) => {
+])('@RateLimit with %s throws when the decorated class is defined', (_, limits, message) => {
   expect(() => RateLimit(limits as never)).toThrow(message);
 });

@@ -67,7 +67,7 @@ describe('node:http2', () => {
   });
 
   it.each(['is being checked', 'is being served'])(
-    'releases the place of a client that disconnects while its request %s, and reports it as aborted',
+    'releases the place of a client that disconnects while its request %s, and reports the request as aborted',
     async (when) => {
       const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
       const outcomes: Outcome[] = [];

@@ -99,7 +99,7 @@ describe('tRPC 11:', () => {
     expect(forAll.peek('k').remaining).toBe(1);
   });
 
-  it('refunds only the denied call of a batch', async () => {
+  it('refunds the first guard only for the denied call of a batch', async () => {
     const [forAll, forLogin] = [createLimiter('9/h'), createLimiter('1/h')];
     const key = () => 'k';
     const { batching } = await serve({ limiter: forAll, key }, { limiter: forLogin, key });

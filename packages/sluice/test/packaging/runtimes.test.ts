@@ -162,7 +162,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-describe('the packed packages', { timeout: 60_000 }, () => {
+describe('with the packed packages,', { timeout: 60_000 }, () => {
   const seen = new Map<string, Results>();
 
   it.each([...Object.keys(COMMANDS), 'workerd'])(
@@ -228,7 +228,7 @@ it.each(withSqlite)(
   },
 );
 
-it('reports a claim that does not hold as failed', async () => {
+it('a claim that does not hold is reported as failed', async () => {
   const claims = [
     { name: 'right', run: () => same([1, '1'], [1, '1']) },
     { name: 'wrong', run: () => same(1, 2) },

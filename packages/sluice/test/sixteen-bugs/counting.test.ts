@@ -27,15 +27,18 @@ afterAll(() => client.disconnect());
 
 describe('3. denied expensive calls that use up what is left', () => {
   describe.each(EVERY_STORE)('%s', (_, make) => {
-    test.each(Object.entries(kinds(10, 60_000)))('%s', async (_name, policy) => {
-      const { limiter } = open(make, policy);
-      await limiter.take('k', 7);
-      for (let i = 0; i < 5; i++) {
-        const refused = await limiter.take('k', 8);
-        expect(refused).toMatchObject({ allowed: false, taken: 0, remaining: 3 });
-      }
-      expect((await limiter.take('k', 3)).allowed).toBe(true);
-    });
+    test.each(Object.entries(kinds(10, 60_000)))(
+      '%s: a denied call charges nothing',
+      async (_name, policy) => {
+        const { limiter } = open(make, policy);
+        await limiter.take('k', 7);
+        for (let i = 0; i < 5; i++) {
+          const refused = await limiter.take('k', 8);
+          expect(refused).toMatchObject({ allowed: false, taken: 0, remaining: 3 });
+        }
+        expect((await limiter.take('k', 3)).allowed).toBe(true);
+      },
+    );
   });
 
   peer<Flexible>(
@@ -58,7 +61,7 @@ describe('4. combined limits that use up each other', () => {
       expect((await limiter.peek('k')).policies[1]?.remaining).toBe(8);
     });
 
-    test('does not charge one limit if the other denies, with a separate key for each', async () => {
+    test('does not charge one limit if the other denies, with a separate key for each limit', async () => {
       const clock = manualClock(START);
       const store = make(clock);
       const perUser = createLimiter('2/min fixed-window', { store, name: 'user' });
@@ -75,7 +78,7 @@ describe('4. combined limits that use up each other', () => {
       expect((await perAddress.peek('address')).remaining).toBe(8);
     });
 
-    test('does not charge one limit if the other denies, with a separate key for each and concurrent calls', async () => {
+    test('does not charge one limit if the other denies, with a separate key for each limit and concurrent calls', async () => {
       const store = make(manualClock(START));
       const perUser = createLimiter('2/min fixed-window', { store, name: 'user' });
       const perAddress = createLimiter('100/day fixed-window', { store, name: 'address' });
@@ -104,21 +107,24 @@ describe('4. combined limits that use up each other', () => {
 
 describe('5. rewards that create capacity', () => {
   describe.each(EVERY_STORE)('%s', (_, make) => {
-    test.each(Object.entries(kinds(10, 60_000)))('%s', async (_name, policy) => {
-      const { limiter, clock } = open(make, policy);
-      for (const used of [0, 4, 10]) {
-        if (used > 0) await limiter.take('k', used);
-        expect((await limiter.refund('k', 1000)).remaining).toBe(10);
-        expect((await limiter.take('k', 11)).allowed).toBe(false);
-        expect([used, await passed(limiter, 'k', 30)]).toEqual([used, 10]);
+    test.each(Object.entries(kinds(10, 60_000)))(
+      '%s: a refund never exceeds the limit',
+      async (_name, policy) => {
+        const { limiter, clock } = open(make, policy);
+        for (const used of [0, 4, 10]) {
+          if (used > 0) await limiter.take('k', used);
+          expect((await limiter.refund('k', 1000)).remaining).toBe(10);
+          expect((await limiter.take('k', 11)).allowed).toBe(false);
+          expect([used, await passed(limiter, 'k', 30)]).toEqual([used, 10]);
+          await limiter.refund('k', 10);
+        }
+        // Also later, when the refunded units would have been replenished anyway.
+        await limiter.take('k', 10);
+        clock.advance(180_000);
         await limiter.refund('k', 10);
-      }
-      // Also later, when the refunded units would have been replenished anyway.
-      await limiter.take('k', 10);
-      clock.advance(180_000);
-      await limiter.refund('k', 10);
-      expect(await passed(limiter, 'k', 30)).toBe(10);
-    });
+        expect(await passed(limiter, 'k', 30)).toBe(10);
+      },
+    );
 
     test('rejects a negative cost', async () => {
       const { limiter } = open(make, '10/min');
@@ -269,7 +275,7 @@ describe('12. resets that leave a count of −1', () => {
     );
   });
 
-  test('deletes the key on Redis', async () => {
+  test('a reset deletes the key on Redis', async () => {
     for (const [name, policy] of Object.entries(kinds(3, 60_000))) {
       const limiter = createLimiter(policy, {
         store: redis(client, { onFailure: 'throw', deadline: '10s' }),
@@ -304,7 +310,7 @@ describe('14. stores that disagree', () => {
   const EDGES = [0, 0.00025, 0.0005, 0.00075, 0.001];
 
   test.each(Object.entries(CASES))(
-    'all stores give answers that are equal to the last bit: %s',
+    'all stores return exactly the same numbers: %s',
     async (name, { policies }) => {
       const opened = EVERY_STORE.map(([, make]) => open(make, policies));
       const draw = random(name.length);

@@ -42,10 +42,10 @@ describe('7. keys without expiry', () => {
   };
   const all: Readonly<Record<string, Policies>> = {
     ...kinds(3, 60_000),
-    'with a penalty': { rate: '3/min', lockout: penalty({ after: 1, within: '1m', block: '1m' }) },
+    'a rate with a penalty': { rate: '3/min', lockout: penalty({ after: 1, within: '1m', block: '1m' }) },
   };
 
-  test.each(Object.entries(all))('%s leaves every key on Redis with an expiry', async (kind, policies) => {
+  test.each(Object.entries(all))('%s: every key on Redis has an expiry', async (kind, policies) => {
     const store = redis(client, { onFailure: 'throw', deadline: '30s' });
     for (const [first, make] of Object.entries(VERBS)) {
       for (const [second, change] of Object.entries(VERBS)) {
@@ -329,7 +329,7 @@ describe("10. a route's limit that replaces the global one", () => {
 describe('18. keys that are names of JavaScript properties', () => {
   const WORDS = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', '0', 'null'];
 
-  test.each(EVERY_STORE)('%s', async (_, make) => {
+  test.each(EVERY_STORE)('%s: such a key is limited like any other key', async (_, make) => {
     const { limiter } = open(make, slidingLog({ limit: 2, per: '1h' }));
     for (const key of WORDS) expect([key, await passed(limiter, key, 5)]).toEqual([key, 2]);
   });
@@ -357,7 +357,7 @@ describe('19. invalid options that are replaced by defaults', () => {
     () => redis(client, { onFailure: 'throw', deadline: -1 }),
   ];
 
-  test.each(MISTAKES)('%s', (mistake) => expect(mistake).toThrow(SluiceError));
+  test.each(MISTAKES)('Sluice rejects %s', (mistake) => expect(mistake).toThrow(SluiceError));
 
   peer<Parameters<FastifyInstance['register']>[0]>(
     '@fastify/rate-limit',

@@ -15,7 +15,7 @@ function isFaultFreeWith(injectors: readonly FaultInjector[], store: string, ask
   });
 }
 
-test('a fault ends the fault-free period only of its own store, until 1.5 s after the fault', () => {
+test('a fault interrupts the fault-free period of its own store only, until 1.5 s after the fault', () => {
   const now = steady();
   expect(isFaultFreeWith([after(now - 1000)], 'redis', now)).toBe(false);
   expect(isFaultFreeWith([after(now - 2000)], 'redis', now)).toBe(true);
@@ -23,7 +23,7 @@ test('a fault ends the fault-free period only of its own store, until 1.5 s afte
   expect(isFaultFreeWith([after(Infinity)], 'postgres', now)).toBe(true);
 });
 
-test('a stalled machine ends the fault-free period, and the delay is measured', () => {
+test('a stalled machine interrupts the fault-free period, and the delay is measured', () => {
   const faultFree = new FaultFree([]);
   for (const start = steady(); steady() - start < 100; );
   expect(faultFree.isFaultFree('redis')).toBe(false);

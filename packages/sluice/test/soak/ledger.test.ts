@@ -13,7 +13,7 @@ function ledgerOf(units: number, gap: number, clock = (time: number): number => 
   return ledger;
 }
 
-test('reports no excess up to the bound, and an excess of one for one more unit', () => {
+test('the ledger reports no excess up to the bound, and an excess of one for one more unit', () => {
   // A burst of ten, and one every ten milliseconds.
   const allowed = (more: number): Ledger => {
     const ledger = ledgerOf(0, 0);
@@ -25,12 +25,12 @@ test('reports no excess up to the bound, and an excess of one for one more unit'
   expect(allowed(1).excess()).toBeCloseTo(1, 6);
 });
 
-test('detects a rate that is slightly too high over a long time', () => {
+test('the ledger detects a rate that is slightly too high over a long time', () => {
   expect(ledgerOf(500, 9.9).excess()).toBe(0);
   expect(ledgerOf(500, 9).excess()).toBeCloseTo(500 - 10 - 0.1 * 9 * 499, 6);
 });
 
-test('does not report an excess when the clock was set forward or back', () => {
+test('the ledger does not report an excess when the clock was set forward or back', () => {
   // A burst, and after 50 ms the units replenished by the server's clock, which was set in between.
   const passed = (set: number, machine: number): number => {
     const ledger = new Ledger(OPTIONS);
@@ -49,7 +49,7 @@ test('does not report an excess when the clock was set forward or back', () => {
   expect(back.excess()).toBe(0);
 });
 
-test('allows another burst after the store lost its rows, but not at other times', () => {
+test('the ledger accepts another burst after the store lost its rows, but not at other times', () => {
   const twice = (): Ledger => {
     const ledger = new Ledger({ ...OPTIONS, kept: 5 });
     for (const time of [0, 40])
@@ -65,7 +65,7 @@ test('allows another burst after the store lost its rows, but not at other times
   expect(held.excess([{ from: 10, to: 30 }])).toBe(0);
 });
 
-test('allows units that were given back to pass once more, and only once', () => {
+test('the ledger accepts that refunded units are admitted once more, but only once', () => {
   const again = (units: number): number => {
     const ledger = new Ledger(OPTIONS);
     ledger.add(steadily(0), steadily(1), 10);
@@ -87,7 +87,7 @@ test('allows units that were given back to pass once more, and only once', () =>
   expect(late.excess()).toBe(0);
 });
 
-test('allows units that the deciding node could not know about', () => {
+test('the ledger does not report an excess for units that the deciding node could not know about', () => {
   const ledger = (unknown: number): Ledger => {
     const made = ledgerOf(0, 0);
     made.add(steadily(0), steadily(0), 10);
@@ -99,14 +99,14 @@ test('allows units that the deciding node could not know about', () => {
   expect(ledger(0).excess()).toBeCloseTo(10.9, 6);
 });
 
-test('does not count a reservation made before a loss after it', () => {
+test('the ledger does not count a reservation from before the store lost its rows', () => {
   const ledger = new Ledger(OPTIONS);
   ledger.add(steadily(0), steadily(1), 5, 50);
   ledger.add(steadily(40), steadily(41), 10, 0);
   expect(ledger.excess([{ from: 10, to: 30 }])).toBe(0);
 });
 
-test('applies a refund to units that are reported after the ledger was checked', () => {
+test('the ledger applies a refund to units that are reported after the ledger was checked', () => {
   const ledger = new Ledger(OPTIONS);
   ledger.add(steadily(0), steadily(0), 10);
   ledger.giveBack(101, 102, 10);
@@ -121,7 +121,7 @@ test('applies a refund to units that are reported after the ledger was checked',
   expect(ledger.excess()).toBeCloseTo(9.7, 6);
 });
 
-test('does not check recent entries, because refunds before them may not be known yet', () => {
+test('the ledger does not check recent entries, because earlier refunds may not be known yet', () => {
   const passed = (options: { late?: number }): Ledger => {
     const ledger = new Ledger({ ...OPTIONS, ...options });
     for (const units of [10, 3]) ledger.add(steadily(0), steadily(0), units);

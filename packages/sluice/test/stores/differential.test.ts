@@ -14,7 +14,7 @@ for (const { port, ...amount } of SERVERS) {
   const client = new Redis(inject(port), '127.0.0.1');
   afterAll(() => client.disconnect());
   differential(
-    `memory against ${port}`,
+    `the Redis store on ${port}, compared with memory,`,
     (clock) => redis(client, { onFailure: 'throw', clock, deadline: '30s' }),
     amount,
   );

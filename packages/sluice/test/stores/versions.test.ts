@@ -93,7 +93,7 @@ async function admitted(limiters: readonly AnyLimiter[], takes: number): Promise
 }
 
 const DEPLOYS: Readonly<Record<string, readonly [Policies, Policies]>> = {
-  'one policy more': ['10/h', '10/h & 100/day fixed-window'],
+  'an additional policy': ['10/h', '10/h & 100/day fixed-window'],
   'another algorithm': ['10/h', '10/h fixed-window'],
   'a sliding log': ['10/h', '10/h sliding-log'],
   'two sliding logs': ['10/h sliding-log', '10/h sliding-log & 100/day sliding-log'],
@@ -102,14 +102,14 @@ const DEPLOYS: Readonly<Record<string, readonly [Policies, Policies]>> = {
 for (const [name, make] of Object.entries(ALL)) {
   describe(`on ${name}`, () => {
     test.each(Object.entries(DEPLOYS))(
-      'two versions that alternate on a key each admit exactly their own limits: %s',
+      'two versions that take turns on a key each admit exactly their own limits: %s',
       async (_, versions) => {
         const limiters = side(make, manualClock(START), versions);
         expect(await admitted(limiters, 200)).toEqual([10, 10]);
       },
     );
 
-    test('each version frees only its own places of concurrency', async () => {
+    test('each version frees only its own concurrency places', async () => {
       const jobs = concurrency({ limit: 3, lease: '1m' });
       const versions = side(make, manualClock(START), [jobs, { rate: '100/min', jobs }]);
       expect(await admitted(versions, 12)).toEqual([3, 3]);
@@ -118,7 +118,7 @@ for (const [name, make] of Object.entries(ALL)) {
       expect((await versions[0].take('k')).allowed).toBe(true);
     });
 
-    test('versions whose tiers have other algorithms count separately, and a manual block holds for all of them', async () => {
+    test('versions whose tiers have different algorithms count separately, and a manual block applies to all of them', async () => {
       const clock = manualClock(START);
       const store = make(clock);
       const name = `versions ${process.pid} ${++names}`;
@@ -140,7 +140,7 @@ for (const [name, make] of Object.entries(ALL)) {
       for (const ask of asks) expect(await ask()).toMatchObject({ allowed: false, policy: 'block' });
     });
 
-    test('a manual block holds for each version regardless of other writes, and a reset ends it', async () => {
+    test('a manual block applies to each version regardless of other writes, and a reset ends it', async () => {
       const clock = manualClock(START);
       const versions = side(make, clock, ['5/s', '5/s sliding-log', '5/s & 9/s fixed-window']);
       await versions[0].take('k', 5);
@@ -202,7 +202,7 @@ for (const [name, make] of Object.entries(ALL)) {
   });
 }
 
-describe('the value in Redis, by the clock of the server', () => {
+describe('the value in Redis, by the server’s own clock,', () => {
   const store = redis(client, { onFailure: 'throw', deadline: '30s' });
 
   test('is a bare row again once the other version has expired', async () => {
@@ -223,7 +223,7 @@ describe('the value in Redis, by the clock of the server', () => {
   });
 
   test.each(['5/day', '5/day sliding-log'])(
-    'is kept until it is fully replenished for every version of %s',
+    'is kept until it is fully replenished for every version, including a version with %s',
     async (long) => {
       const name = `versions ${process.pid} ${++names}`;
       const brief = createLimiter('5/10s fixed-window', { store, name });

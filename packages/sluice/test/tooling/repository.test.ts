@@ -32,7 +32,7 @@ const workflows = readdirSync(join(root, '.github/workflows')).map((name) => `.g
 const stepsOf = (file: string): Step[] =>
   Object.values((yaml(file) as Workflow).jobs).flatMap(({ steps }) => [...steps]);
 
-describe('a workflow', () => {
+describe('the workflow', () => {
   test.each(workflows)('%s runs commands that exist', (file) => {
     const lines = stepsOf(file).flatMap((step) => [step.run, step.with?.['version'], step.with?.['publish']]);
     for (const line of lines.filter((one) => one !== undefined)) {

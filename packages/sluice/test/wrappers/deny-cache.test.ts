@@ -65,7 +65,7 @@ const CASES = Object.keys(POLICIES).flatMap((name) =>
 );
 
 test.each(CASES)(
-  '%s at a round trip of %d ms: admits as much as direct checks, and no caller waits longer than three round trips',
+  'with a limit of %s and a round trip of %d ms, a deny cache admits as much as direct checks, and no caller waits longer than three round trips',
   async (name, roundTrip) => {
     const policies = POLICIES[name];
     const direct = await flood(policies, roundTrip, 1, (store) => store);
@@ -80,7 +80,7 @@ test.each(CASES)(
   30_000,
 );
 
-test('four processes admit as much as direct checks do', async () => {
+test('with four processes, a deny cache admits as much as direct checks', async () => {
   const policies = gcra({ limit: 200, per: '1s', burst: 2 });
   const direct = await flood(policies, 5, 4, (store) => store);
   const { spends, slowest } = await flood(policies, 5, 4, denyCache);

@@ -88,7 +88,7 @@ describe.each(wrappers)('%s', (_, wrap) => {
     expect(await growth((i) => `${i} ${'x'.repeat(LENGTH)}`)).toBeLessThan(MAX_GROWTH);
   });
 
-  test('does not keep the string in memory that a short key was sliced from', async () => {
+  test('does not retain the string from which a short key was sliced', async () => {
     const slice = (i: number): string => `a key with the number ${i} ${'x'.repeat(LENGTH)}`.slice(0, 40);
     expect(await growth(slice)).toBeLessThan(MAX_GROWTH);
   });
@@ -117,8 +117,8 @@ describe.each(wrappers)('%s', (_, wrap) => {
   });
 });
 
-describe('announcements of servers that limitedFetch calls', () => {
-  test('are remembered for 4,000 keys of 100 kB without keeping them all in memory', () => {
+describe('waits that servers announce to limitedFetch', () => {
+  test('are remembered for 4,000 keys of 100 kB without keeping all these keys in memory', () => {
     const closed = closures(manualClock(0));
     const before = heap();
     for (let i = 0; i < KEYS; i++) closed.close(`${i} ${'x'.repeat(LENGTH)}`, 1000);

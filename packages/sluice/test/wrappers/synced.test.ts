@@ -113,7 +113,7 @@ test('crashes, stalls and lost answers cause no unhandled rejection, and every n
   }
 });
 
-describe('one node', () => {
+describe('with one node,', () => {
   let clock: ManualClock;
   let asked: string[];
   let store: Store<Promise<Decision>>;
@@ -123,7 +123,7 @@ describe('one node', () => {
   const limiterOf = (policies: Policies): Limiter<MaybePromise<Decision>> =>
     createLimiter(policies, { store: synced(store, { every: EVERY, clock }), name: 'api' });
 
-  test('asks the store once, then answers synchronously and pushes once per interval', async () => {
+  test('synced calls the store once, then answers synchronously and pushes once per interval', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     for (let i = 0; i < 5; i++)
@@ -136,7 +136,7 @@ describe('one node', () => {
     expect(limiter.take('alice', 4)).toMatchObject({ allowed: true, remaining: 0 });
   });
 
-  test('hits that arrive before the first answer wait for it', async () => {
+  test('hits that arrive before the first answer of the store wait for it', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 3, per: '1h' }));
     const decisions = await Promise.all(Array.from({ length: 5 }, async () => limiter.take('alice')));
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false]);
@@ -156,7 +156,7 @@ describe('one node', () => {
     expect(limiter.take('alice')).toMatchObject({ allowed: false, retryAfter: 3_600_000 - 2 * EVERY });
   });
 
-  test('stops counting an idle key after its units were pushed', async () => {
+  test('synced stops counting an idle key after its units were pushed', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     void limiter.take('alice', 2);
@@ -179,7 +179,7 @@ describe('one node', () => {
     expect(await limiter.take('alice')).toMatchObject({ allowed: false, policy: 'block' });
   });
 
-  test('a block does not lose units that were admitted before it', async () => {
+  test('a manual block does not lose units that were admitted before the block', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     void limiter.take('alice', 4);
@@ -214,7 +214,7 @@ describe('one node', () => {
     expect(asked).toEqual(['take 1', 'take always 3', 'close']);
   });
 
-  test('a push without an answer is not sent again, and the next hit asks the store', async () => {
+  test('a push without an answer is not sent again, and the next hit is sent to the store', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     void limiter.take('alice', 3);
@@ -245,7 +245,7 @@ describe('one node', () => {
       expect(limiter.take('alice')).toMatchObject({ allowed: false, source: 'lease' });
     });
 
-    test('makes hits that wait for it ask the store themselves, concurrently', async () => {
+    test('makes hits that wait for it call the store themselves, concurrently', async () => {
       fallBack();
       const apply = store.apply.bind(store);
       let [inFlight, most] = [0, 0];
@@ -262,7 +262,7 @@ describe('one node', () => {
       expect(most).toBe(4);
     });
 
-    test('to a push makes the next hit ask the store', async () => {
+    test('to a push makes the next hit call the store', async () => {
       const apply = store.apply.bind(store);
       const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
       await limiter.take('alice');
@@ -281,7 +281,7 @@ describe('one node', () => {
     expect(asked).toEqual(['take 1', 'take 1', 'take 1']);
   });
 
-  describe('an interval that is long for the window', () => {
+  describe('an interval that is too long for the window', () => {
     const longFor = (policies: PolicySource): Limiter<MaybePromise<Decision>> =>
       createLimiter(policies, { store: synced(store, { every: '1h', clock }), name: 'api' });
 
@@ -316,7 +316,7 @@ describe('one node', () => {
       expect(asked.filter((what) => what.startsWith('take'))).toEqual(['take always 2', 'take always 2']);
     });
 
-    test('is not shortened below 10 ms, and limiters that would need it are checked directly', async () => {
+    test('is not shortened below 10 ms; limiters that would need a shorter interval are checked directly', async () => {
       const limiter = longFor(fixedWindow({ limit: 10, per: '90ms' }));
       for (let i = 0; i < 3; i++) expect((await limiter.take('alice')).source).toBe('store');
       expect(asked).toEqual(['take 1', 'take 1', 'take 1']);
@@ -342,7 +342,7 @@ describe('one node', () => {
     expect(limiter.take('alice')).toMatchObject({ remaining: 8, source: 'lease' });
   });
 
-  test('rejects invalid options', () => {
+  test('synced rejects invalid options', () => {
     expect(() => synced(store, {} as SyncedOptions)).toThrow('ERR_MISSING_OPTION');
     expect(() => synced(store, { every: '0s' })).toThrow('synced.every');
     expect(() => synced(store, { every: 1, maxKeys: 0 })).toThrow('synced.maxKeys');

@@ -93,7 +93,7 @@ describe('limitedFetch', () => {
     expect((await polite(url)).status).toBe(200);
   });
 
-  test('makes a later call wait only for the rest of the announced time', async () => {
+  test('makes a later call wait only for the remainder of the announced time', async () => {
     const clock = swiftClock();
     const { url, visits } = await serve(inTurn([200, { RateLimit: '"a";r=0;t=20' }], [200]), clock);
     const polite = limitedFetch(fetch, { clock });
@@ -115,7 +115,7 @@ describe('limitedFetch', () => {
     expect(visits[2].at - START).toBe(25_000);
   });
 
-  test('does not make a key wait because of an announcement to another key', async () => {
+  test('does not make a key wait because a wait was announced for another key', async () => {
     const clock = manualClock(START);
     const { url } = await serve(() => [429, { 'Retry-After': 20 }], clock);
     const other = await serve(() => [200], clock);
@@ -127,7 +127,7 @@ describe('limitedFetch', () => {
     expect((await byPath(`${url}/b`)).status).toBe(429);
   });
 
-  test('with respect: false makes retries wait, but not later calls', async () => {
+  test('with `respect: false`, makes retries wait, but not later calls', async () => {
     const clock = swiftClock();
     const { url, visits } = await serve(inTurn([429, { 'Retry-After': 9 }], [200]), clock);
     const hasty = limitedFetch(fetch, { clock, respect: false, random: () => 0 });
@@ -216,7 +216,7 @@ describe('a retry', () => {
     expect(visits.length).toBe(20 + 10);
   });
 
-  test('that would take too long is not made, and costs no budget', async () => {
+  test('that would exceed maxWait is not made, and uses none of the retry budget', async () => {
     const clock = swiftClock();
     let headers: Record<string, string> = { 'Retry-After': '3600' };
     const { url, visits } = await serve(() => [503, headers], clock);
@@ -234,7 +234,7 @@ describe('a retry', () => {
     expect(visits.length).toBe(20 + 1 + 10);
   });
 
-  test('does not follow a non-idempotent method unless it is listed', async () => {
+  test('does not follow a request with a non-idempotent method unless the method is listed', async () => {
     const clock = swiftClock();
     const { url, visits } = await serve(() => [503], clock);
     await limitedFetch(fetch, { clock })(url, { method: 'POST', body: 'order' });
@@ -297,7 +297,7 @@ describe('a retry', () => {
     expect(visits.length).toBe(1);
   });
 
-  test('frees the socket of the response that it replaces, even if its body never ends', async () => {
+  test('frees the socket of the response that it replaces, even if the body of that response never ends', async () => {
     const clock = swiftClock();
     let open = 0;
     const { url, visits } = await serve((_visit, response) => {
@@ -363,7 +363,7 @@ describe('limitedFetch with a limiter', () => {
     ]);
   });
 
-  test('counts per origin by default', async () => {
+  test('limits each origin separately by default', async () => {
     const clock = manualClock(START);
     const { url } = await serve(() => [200], clock);
     const limiter = createLimiter('100/day', { store: memory({ clock }) });
@@ -372,7 +372,7 @@ describe('limitedFetch with a limiter', () => {
     expect(limiter.peek(url).remaining).toBe(97);
   });
 
-  test('rejects with a DeniedError if the turn does not come in time, without sending or charging', async () => {
+  test('rejects with a DeniedError, and neither sends nor charges anything, if the turn does not come in time', async () => {
     const clock = manualClock(START);
     const { url, visits } = await serve(() => [200], clock);
     const limiter = createLimiter(fixedWindow({ limit: 1, per: '1h' }), { store: memory({ clock }) });
@@ -522,7 +522,7 @@ describe('an abort', () => {
     expect(getEventListeners(abort.signal, 'abort').length).toBe(0);
   }
 
-  test('before the call sends nothing and charges nothing', async () => {
+  test('before the call means that nothing is sent or charged', async () => {
     const { url, visits } = await serve(() => [200]);
     const limiter = createLimiter('5/day');
     for (const options of [{}, { limiter }])
@@ -532,7 +532,7 @@ describe('an abort', () => {
     expect([visits.length, limiter.peek(url).remaining]).toEqual([0, 5]);
   });
 
-  test('while waiting for the limiter charges nothing and leaves no timer', async () => {
+  test('while waiting for the limiter means that nothing is charged and no timer remains', async () => {
     const { url, visits } = await serve(() => [200]);
     const { clock, waits, pending } = watchedClock();
     const limiter = createLimiter('1/10s', { store: memory({ clock }) });
@@ -544,7 +544,7 @@ describe('an abort', () => {
     expect(visits.length).toBe(0);
   });
 
-  test('between two attempts leaves no timer and discards the response', async () => {
+  test('between two attempts leaves no timer behind and discards the response', async () => {
     let closed = false;
     const { url, visits } = await serve((_visit, response) => {
       response.on('close', () => {
@@ -559,7 +559,7 @@ describe('an abort', () => {
     await vi.waitUntil(() => closed, SOON);
   });
 
-  test('while waiting for an announced reset leaves no timer', async () => {
+  test('while waiting for an announced reset leaves no timer behind', async () => {
     const clock = manualClock(START);
     const waits: (() => void)[] = [];
     let cancelled = 0;
@@ -594,14 +594,14 @@ describe('an abort', () => {
     expect(getEventListeners(signal, 'abort').length).toBe(0);
   });
 
-  test('while fetching is handled by fetch, and not retried', async () => {
+  test('while fetching is handled by fetch, and the request is not retried', async () => {
     const { url, visits } = await serve(() => undefined);
     await aborted({}, url, () => visits.length === 1);
     expect(visits.length).toBe(1);
   });
 });
 
-describe('the returned function', () => {
+describe('the function that limitedFetch returns', () => {
   test('keeps the properties of the fetch it wraps', () => {
     const own = Object.assign(async (_url: string) => new Response(), { preconnect: () => 'connected' });
     expect(limitedFetch(own).preconnect()).toBe('connected');

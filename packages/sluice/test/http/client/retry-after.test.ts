@@ -27,7 +27,7 @@ const ROWS: readonly Row[] = [
   ['Retry-After of a 429', 429, { 'Retry-After': 7 }, 7000],
   ['Retry-After of a 503', 503, { 'Retry-After': 7 }, 7000],
   ['Retry-After of a 403', 403, { 'Retry-After': 7 }, 7000],
-  ['Retry-After of a 200: not an announcement', 200, { 'Retry-After': 7 }, 0],
+  ['Retry-After of a 200, which does not announce a wait', 200, { 'Retry-After': 7 }, 0],
   ['Retry-After as a date', 429, dated({ 'Retry-After': imf(THERE + 9000) }), 9000],
   [
     'Retry-After as a date of RFC 850',
@@ -41,7 +41,7 @@ const ROWS: readonly Row[] = [
     { Date: imf(784111777000 - 4000), 'Retry-After': 'Sun Nov  6 08:49:37 1994' },
     4000,
   ],
-  ['Retry-After as a date, no Date', 429, { 'Retry-After': imf(START + 9000) }, 9000],
+  ['Retry-After as a date, without a Date header', 429, { 'Retry-After': imf(START + 9000) }, 9000],
   ['Retry-After in the past', 429, dated({ 'Retry-After': imf(THERE - 9000) }), 0],
   [
     'Retry-After, which precedes all others',
@@ -50,7 +50,7 @@ const ROWS: readonly Row[] = [
     2000,
   ],
   [
-    'another header if Retry-After is invalid',
+    'an invalid Retry-After and a valid RateLimit',
     429,
     { 'Retry-After': 'soon', RateLimit: '"a";r=0;t=3' },
     3000,
@@ -66,7 +66,7 @@ const ROWS: readonly Row[] = [
   ],
   ['RateLimit with a partition key', 200, { RateLimit: '"a";r=0;t=5;pk=:dXNlcg==:' }, 5000],
   [
-    'RateLimit without t, window of RateLimit-Policy',
+    'RateLimit without t, and a window in RateLimit-Policy',
     200,
     { RateLimit: '"b";r=0', 'RateLimit-Policy': '"a";q=1;w=9, "b";q=10;w=4' },
     4000,
@@ -88,7 +88,7 @@ const ROWS: readonly Row[] = [
     12_000,
   ],
   [
-    'X-RateLimit-Reset in seconds since 1970, no Date',
+    'X-RateLimit-Reset in seconds since 1970, without a Date header',
     403,
     { 'X-RateLimit-Remaining': 0, 'X-RateLimit-Reset': seconds(START) + 12 },
     12_000,
@@ -100,7 +100,7 @@ const ROWS: readonly Row[] = [
     1250,
   ],
   [
-    'X-RateLimit-Reset-After before -Reset',
+    'X-RateLimit-Reset-After, which precedes X-RateLimit-Reset',
     200,
     { 'X-RateLimit-Remaining': 0, 'X-RateLimit-Reset-After': '1.25', 'X-RateLimit-Reset': 20 },
     1250,
@@ -116,8 +116,8 @@ const ROWS: readonly Row[] = [
   ['no header', 429, {}, 0],
 ];
 
-describe('the next call is sent exactly when announced by', () => {
-  test.each(ROWS)('%s', async (_, status, headers, wait) => {
+describe('the next call is sent at the announced time, or immediately if no wait was announced,', () => {
+  test.each(ROWS)('given %s', async (_, status, headers, wait) => {
     const clock = swiftClock();
     const { url, visits } = await serve(inTurn([status, headers], [200]), clock);
     const polite = limitedFetch(fetch, { clock, retries: 0 });
@@ -127,7 +127,7 @@ describe('the next call is sent exactly when announced by', () => {
   });
 
   test.each(['draft-11', 'legacy', 'github', 'sharkey'] as const)(
-    'a limiter of Sluice that announces waits in the style %s is never called too early',
+    'given the headers of a Sluice limiter in the style %s, and never too early',
     async (style) => {
       const clock = swiftClock();
       const limiter = createLimiter('5/10s', { store: memory({ clock }) });

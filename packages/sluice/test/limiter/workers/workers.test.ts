@@ -35,7 +35,7 @@ test('workers with an explicit memory() store do not warn', { timeout: 90_000 },
   expect(workers({ STORE: 'memory' })).toEqual([[], [], [], []]);
 });
 
-test('the second instance of PM2 warns, but a single instance does not', { timeout: 90_000 }, () => {
+test('a second instance under PM2 warns, but a single instance does not', { timeout: 90_000 }, () => {
   expect(warned({ NODE_APP_INSTANCE: '1', pm_id: '1' })).toBe('SLUICE_WORKER_MEMORY\n');
   expect(warned({ NODE_APP_INSTANCE: '0', pm_id: '0' })).toBe('');
   expect(warned({})).toBe('');

@@ -32,13 +32,13 @@ const only: Readonly<Record<string, Policies>> = {
   pacer: pacer({ limit: 5, per: '1s' }),
 };
 
-test('rejects an unknown value of inherit and lists the accepted values', () => {
+test('createLimiter rejects an unknown value of inherit and lists the accepted values', () => {
   const error = errorOf(() => createLimiter('5/s', { name: 'api', inherit: 'double' as 'reset' }));
   expect(error).toMatchObject({ code: 'ERR_CHOICE', option: 'createLimiter.inherit', value: 'double' });
   expect(error.message).toContain('as-is, proportional, additive, reset');
 });
 
-test('requires a name for inherit, because nothing could be inherited without one', () => {
+test('createLimiter requires a name for inherit, because nothing could be inherited without a name', () => {
   const error = errorOf(() => createLimiter('5/s', { inherit: 'additive' }));
   expect(error).toMatchObject({ code: 'ERR_MISSING_OPTION', option: 'createLimiter.name' });
 });
@@ -89,7 +89,7 @@ test('limiters with inherit neither convert nor change state that was written wi
   expect(limiter('additive').peek('k').remaining).toBe(7);
 });
 
-test('keys with their own policies inherit when these policies change', () => {
+test('keys with their own policies inherit used units when these policies change', () => {
   const limits = new Map([['alice', '10/s']]);
   const limiter = createLimiter((key) => limits.get(key) ?? '1/s', {
     store: memory({ clock: manualClock(0) }),

@@ -50,7 +50,7 @@ async function rounds(policies: Blow['policies'], inherit: Blow['inherit']): Pro
 const KINDS = ['gcra', 'fixedWindow', 'slidingWindow', 'two policies'] as const;
 
 test.each(KINDS)(
-  `additive with %s: two processes admit exactly the higher limit in total, and neither admits more than its own, in ${ROUNDS} rounds`,
+  `additive with %s: two processes admit exactly the higher limit in total, and neither admits more than its own limit, in ${ROUNDS} rounds`,
   async (policies) => {
     for (const [before, after] of await rounds(policies, 'additive')) {
       expect(before + after).toBe(AFTER);
@@ -61,7 +61,7 @@ test.each(KINDS)(
 );
 
 test.each(KINDS)(
-  `proportional with %s: the shares that two processes admit add up to exactly 1, in ${ROUNDS} rounds`,
+  `proportional with %s: the fractions of their limits that two processes admit add up to exactly 1, in ${ROUNDS} rounds`,
   async (policies) => {
     for (const [before, after] of await rounds(policies, 'proportional'))
       expect((AFTER / BEFORE) * before + after).toBe(AFTER);
@@ -70,7 +70,7 @@ test.each(KINDS)(
 );
 
 test.each(KINDS)(
-  `as-is with %s: no process admits more than its own limit, nor both more than the higher limit in total, in ${ROUNDS} rounds`,
+  `as-is with %s: neither process admits more than its own limit, and together they admit no more than the higher limit, in ${ROUNDS} rounds`,
   async (policies) => {
     for (const [before, after] of await rounds(policies, 'as-is')) {
       expect(before).toBeLessThanOrEqual(BEFORE);
@@ -85,7 +85,7 @@ test(`with inherit 'reset', the old and the new version each admit exactly their
   for (const admitted of await rounds('gcra', 'reset')) expect(admitted).toEqual([BEFORE, AFTER]);
 }, 60_000);
 
-test(`without inherit, a window keeps the used units, and gcra keeps the used share, in ${ROUNDS} rounds`, async () => {
+test(`without inherit, a window keeps the number of used units, and gcra keeps the used fraction of the limit, in ${ROUNDS} rounds`, async () => {
   for (const [before, after] of await rounds('fixedWindow', undefined)) expect(before + after).toBe(AFTER);
   for (const [before, after] of await rounds('gcra', undefined))
     expect((AFTER / BEFORE) * before + after).toBe(AFTER);

@@ -162,7 +162,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
       );
     });
 
-    test('proportional: the shares that both versions use add up to no more than 1 plus the replenished share', () => {
+    test('proportional: the fractions of their limits that both versions use add up to no more than 1 plus the replenished fraction', () => {
       fc.assert(
         fc.property(pairs, trace, (pair, steps) => {
           for (const { length, inside } of spans(admitted(pair, 'proportional', steps))) {
@@ -203,20 +203,23 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
 const seen = ({ allowed, taken, policy, policies }: Decision) => ({ allowed, taken, policy, policies });
 
 describe.each(Object.entries(VERSIONS))('%s', (_, versions) => {
-  test.each(INHERIT)('%s: inheriting changes nothing while the limits stay the same', (inherit) => {
-    fc.assert(
-      fc.property(trace, (steps) => {
-        const inheriting = open(versions.slice(0, 1), inherit);
-        const plain = open(versions.slice(0, 1), undefined);
-        for (const { gap: pause, cost, mode } of steps) {
-          for (const { clock } of [inheriting, plain]) clock.advance(pause);
-          const [a, b] = [inheriting.limiters[0], plain.limiters[0]] as [Limiter, Limiter];
-          expect(a.take('k', { cost, mode })).toEqual(b.take('k', { cost, mode }));
-          expect(a.refund('k', 0.5)).toEqual(b.refund('k', 0.5));
-        }
-      }),
-    );
-  });
+  test.each(INHERIT)(
+    '%s: inheriting does not change any decision while the limits stay the same',
+    (inherit) => {
+      fc.assert(
+        fc.property(trace, (steps) => {
+          const inheriting = open(versions.slice(0, 1), inherit);
+          const plain = open(versions.slice(0, 1), undefined);
+          for (const { gap: pause, cost, mode } of steps) {
+            for (const { clock } of [inheriting, plain]) clock.advance(pause);
+            const [a, b] = [inheriting.limiters[0], plain.limiters[0]] as [Limiter, Limiter];
+            expect(a.take('k', { cost, mode })).toEqual(b.take('k', { cost, mode }));
+            expect(a.refund('k', 0.5)).toEqual(b.refund('k', 0.5));
+          }
+        }),
+      );
+    },
+  );
 
   test.each(INHERIT)('%s: peeks and denied takes of another version write nothing', (inherit) => {
     fc.assert(

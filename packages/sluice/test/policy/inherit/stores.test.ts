@@ -30,7 +30,7 @@ describe('on a server with its own clock', () => {
     createLimiter(gcra({ limit, per: '1h' }), { store: another(store), name, inherit });
   const keys = (): Promise<string[]> => client.keys(`${name}*`);
 
-  test('as-is: a row that is fully replenished for one version is kept while another needs it', async () => {
+  test('as-is: a row that is fully replenished for one version is kept while another version needs it', async () => {
     await limiter(200, 'as-is').take('k', 50);
     await limiter(100, 'as-is').take('k');
     expect(await limiter(100, 'as-is').refund('k')).toMatchObject({ remaining: 100, resetAfter: 0 });
@@ -49,7 +49,7 @@ describe('on a server with its own clock', () => {
     },
   );
 
-  test('versions with and without the option do not erase each other’s state', async () => {
+  test('versions with and without inherit do not erase each other’s state', async () => {
     await limiter(100, undefined).take('k', 60);
     await limiter(100, 'additive').take('k', 30);
     await limiter(100, 'reset').take('k', 20);

@@ -59,13 +59,13 @@ describe('compare and swap', () => {
 });
 
 differential(
-  'memory against compare and swap',
+  'compare and swap, compared with memory,',
   (clock) => casStore(countingService(), { ...patient, clock }),
   { hits: 20_000, atOnce: 6 },
 );
 
-describe('calls of the service', () => {
-  test('sends one get and one put for all hits of a tick, and for all hits that arrive in the meantime', async () => {
+describe('a compare-and-swap store', () => {
+  test('sends one get and one put for all hits of a tick, and another pair for all hits that arrive in the meantime', async () => {
     const service = countingService();
     const limiter = createLimiter('1000/h', { store: casStore(service, patient), name: 'api' });
     const first = takes(limiter, 100);
@@ -109,8 +109,8 @@ describe('calls of the service', () => {
   });
 });
 
-describe('conflicts', () => {
-  test('admits exactly the limit to four stores that write the same row', async () => {
+describe('a compare-and-swap store with conflicting writes', () => {
+  test('admits exactly the limit if four stores write the same row', async () => {
     const service = countingService();
     service.between = () => new Promise((resolve) => setTimeout(resolve, Math.random() * 3));
     const policies = { rate: gcra({ limit: 100, per: '1d' }), log: slidingLog({ limit: 100, per: '1d' }) };
@@ -159,7 +159,7 @@ describe('conflicts', () => {
   });
 });
 
-test('stops waiting for a service that never answers after ten seconds, and charges none of the waiting hits', () =>
+test('casStore waits at most ten seconds for a service that never answers, and charges none of the waiting hits', () =>
   punctually(20, async () => {
     const service = countingService();
     let answer = (): void => {};
@@ -197,7 +197,7 @@ test('stops waiting for a service that never answers after ten seconds, and char
   }));
 
 describe('a row', () => {
-  test('starts fresh with other algorithms, and keeps a manual block', async () => {
+  test('starts from scratch if the algorithms change, but keeps a manual block', async () => {
     const service = countingService();
     const before = createLimiter('5/h', { store: casStore(service, patient), name: 'api' });
     const after = createLimiter(leakyBucket({ size: 5 }), {
@@ -278,7 +278,7 @@ describe('a row', () => {
     expect(kept()).toBe(1);
   });
 
-  test('never goes back in time, even if a process’s clock is behind', async () => {
+  test('is never written with an earlier time, even if the clock of a process is behind', async () => {
     const service = countingService();
     const at = (offset: number) =>
       createLimiter(fixedWindow({ limit: 10, per: '1s', align: 'first' }), {
@@ -298,7 +298,7 @@ describe('a row', () => {
   });
 });
 
-test('makes short, printable and distinct keys from any name and subject', async () => {
+test('casStore makes short, printable and distinct keys from any name and subject', async () => {
   const service = countingService();
   const store = casStore(service, { ...patient, clock: manualClock() });
   const names = ['api', 'a:b', 'a', 'a@x', '#', 'a%3ab', ' ', 'x'.repeat(300)];
@@ -331,7 +331,7 @@ test('makes short, printable and distinct keys from any name and subject', async
   expect(keys[0]).toBe('api:');
 });
 
-test('rejects a value that is not a service, and a misspelled option', () => {
+test('casStore rejects a value that is not a service, and a misspelled option', () => {
   expect(() => casStore({ get: () => undefined } as never, { onFailure: 'throw' })).toThrow(
     'casStore.service',
   );

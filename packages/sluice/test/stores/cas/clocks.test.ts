@@ -50,7 +50,7 @@ function sharedService() {
 }
 
 describe('two processes whose clocks differ by an hour', () => {
-  test('announce correct waits in the process that is behind', async () => {
+  test('announce correct waits in the process whose clock is behind', async () => {
     const limiterAt = sharedService();
     const ahead = limiterAt(() => START + HOUR + elapsed);
     const behind = limiterAt(() => START + elapsed);
@@ -77,7 +77,7 @@ describe('two processes whose clocks differ by an hour', () => {
     expect(admitted).toBeGreaterThanOrEqual(90);
   });
 
-  test('lead to a single warning', async () => {
+  test('cause a single warning', async () => {
     const limiterAt = sharedService();
     await limiterAt(() => START + HOUR).take('k');
     const behind = limiterAt(() => START);
@@ -92,7 +92,7 @@ describe('a clock that was 30 days ahead and is set back', () => {
   test.each([
     ['gcra', gcra({ limit: 10, per: '1min' }), 6000],
     ['fixed window', fixedWindow({ limit: 10, per: '1min', align: 'first' }), MINUTE],
-  ])('denies no longer than was announced for %s', async (_, policy, wait) => {
+  ])('causes no denial that is longer than announced: %s', async (_, policy, wait) => {
     const limiterAt = sharedService();
     let jump = 30 * DAY;
     const limiter = limiterAt(() => START + jump + elapsed, policy);

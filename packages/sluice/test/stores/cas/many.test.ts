@@ -43,19 +43,19 @@ describe('compare and swap of many rows', () => {
 });
 
 differential(
-  'memory against compare and swap of many rows',
+  'compare and swap of many rows, compared with memory,',
   (clock) => casStore(batchingService(), { ...patient, clock }),
   { hits: 20_000, atOnce: 6 },
 );
 
-test('checks 300 keys in one tick with two reads and two writes', async () => {
+test('300 keys are checked in one tick with two reads and two writes', async () => {
   const service = batchingService();
   const limiter = createLimiter('10/h', { store: casStore(service, patient), name: 'api' });
   await Promise.all(keys.map((key) => limiter.take(key)));
   expect(service.sizes).toEqual({ get: [200, 100], put: [200, 100] });
 });
 
-test('admits exactly the limit of each key when several stores write simultaneously', async () => {
+test('each key admits exactly its limit when several stores write simultaneously', async () => {
   const service = batchingService();
   service.between = () => new Promise((resolve) => setTimeout(resolve, Math.random() * 3));
   const limiters = [0, 1, 2].map(() =>
@@ -73,7 +73,7 @@ test('admits exactly the limit of each key when several stores write simultaneou
   expect(admitted).toBe(5 * 30);
 });
 
-test.each(['rejects', 'throws'])('fails each check of a batch once if the write %s', async (how) => {
+test.each(['rejects', 'throws'])('each check of a batch fails once if the write %s', async (how) => {
   let calls = 0;
   const putMany = () => {
     calls++;

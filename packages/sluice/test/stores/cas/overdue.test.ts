@@ -20,7 +20,7 @@ function slowFrom(from: number, answer: boolean) {
 
 // An overloaded service rejects late writes. If they were repeated for callers that have given up, no write would ever be in
 // time.
-test('does not repeat a check after its deadline', () =>
+test('a check is not repeated after its deadline', () =>
   // Before the deadline it is repeated.
   punctually(50, async () => {
     const service = slowFrom(2, false);
@@ -35,7 +35,7 @@ test('does not repeat a check after its deadline', () =>
     expect(service.puts).toBe(2);
   }));
 
-test('does not decide checks whose deadline passed while they waited for another check', async () => {
+test('checks whose deadline passed while they waited for another check are not decided', async () => {
   const service = slowFrom(1, true);
   const limiter = createLimiter('50/s', {
     store: casStore(service, { onFailure: 'throw', deadline: 100 }),
@@ -52,7 +52,7 @@ test('does not decide checks whose deadline passed while they waited for another
   expect(service.puts).toBe(1);
 });
 
-test('does not charge a check after its deadline when a later check of the same round is repeated', () =>
+test('a check is not charged after its deadline when a later check of the same round is repeated', () =>
   punctually(50, async () => {
     let kept: { value: Uint8Array; version: number } | undefined;
     const gates: ((wrote: boolean) => void)[] = [];
@@ -83,7 +83,7 @@ test('does not charge a check after its deadline when a later check of the same 
     expect((await late).remaining).toBe(48);
   }));
 
-test('does not write a check whose row was read too late', async () => {
+test('a check whose row was read too late does not write the row', async () => {
   let puts = 0;
   const service = {
     async get() {

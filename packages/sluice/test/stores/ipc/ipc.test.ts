@@ -19,8 +19,8 @@ const LIMIT = 200;
 const task = (key: string) => ({ limit: LIMIT, key, lanes: 32, checks: 100 });
 const total = (answers: readonly Answer[]) => answers.reduce((sum, { admitted }) => sum + admitted, 0);
 
-describe('admits exactly the limit to 4 processes', () => {
-  test('that were started separately, 100 times', { timeout: 60_000 }, async () => {
+describe('ipc admits exactly the limit to processes', () => {
+  test('that were started separately (4 processes, 100 times)', { timeout: 60_000 }, async () => {
     const options = { path: socketPath(), deadline: '20s' };
     const checkers = await Promise.all([1, 2, 3, 4].map(() => checker(options)));
     for (let round = 0; round < 100; round++) {
@@ -29,7 +29,7 @@ describe('admits exactly the limit to 4 processes', () => {
   });
 
   test.each(['0', '1'])(
-    'that are workers of node:cluster, 50 times, if the primary serves: %s',
+    'that are workers of node:cluster (4 processes, 50 times); number of serving primaries: %s',
     {
       timeout: 60_000,
     },
@@ -40,7 +40,7 @@ describe('admits exactly the limit to 4 processes', () => {
     },
   );
 
-  test('even if 6 start simultaneously and find the socket of a dead process, 3 times', {
+  test('that start simultaneously and find the socket of a dead process (6 processes, 3 times)', {
     timeout: 60_000,
   }, async () => {
     const options = { path: socketPath(), deadline: '20s' };
@@ -56,7 +56,7 @@ describe('admits exactly the limit to 4 processes', () => {
 });
 
 describe('when the serving process', () => {
-  test('is killed, another takes over, and onFailure answers in time until then', {
+  test('is killed, another process takes over, and onFailure answers in time until then', {
     timeout: 60_000,
   }, async () => {
     const options = { path: socketPath(), deadline: 3000, onFailure: 'deny' };
@@ -157,7 +157,7 @@ test('the serving process closes only the connection that sent invalid data', as
   await close();
 });
 
-test('hits in flight fail when the connection ends, not only at the deadline', async () => {
+test('hits in flight fail when the connection is closed, not only at the deadline', async () => {
   const path = socketPath();
   const never = { ...memory(), apply: () => new Promise<Decision>(() => {}) };
   const server = ipc({ onFailure: 'throw', path, store: never, deadline: 50 });

@@ -26,7 +26,7 @@ async function end({ child }: Checker, how: string): Promise<void> {
 }
 
 describe.each(['close', 'exit', 'SIGTERM', 'SIGKILL'])(
-  'when processes end with %s',
+  'when processes are stopped by %s',
   { timeout: 60_000 },
   (how) => {
     test('four rolling restarts admit exactly 10 hits at a limit of 10', async () => {
@@ -89,7 +89,7 @@ test('no check fails while the serving process is busy for 300 ms at a time', {
   expect(answer.sources).toEqual({ store: 1154 });
 });
 
-describe('a successor', () => {
+describe('a process that takes over', () => {
   /** A store with its own rows that serves on the path. It restores the state that its predecessor left there. */
   async function serving(path: string, clock = manualClock(1_700_000_000_000)) {
     const rows = memory({ clock });
@@ -98,7 +98,7 @@ describe('a successor', () => {
     return { rows, store };
   }
 
-  test('restores rows of every kind, from the lines of the file and from its cells', async () => {
+  test('restores rows of every kind, whether the file contains logged hits or cells', async () => {
     const path = socketPath();
     const clock = manualClock(1_700_000_000_000);
     const limitersOf = (store: Store<Promise<Decision>>): Limiter<Promise<Decision>>[] => [
@@ -137,7 +137,7 @@ describe('a successor', () => {
     }
   });
 
-  test('keeps the file short and readable only for its owner', async () => {
+  test('keeps the file short and readable only by its owner', async () => {
     const path = socketPath();
     const first = await serving(path);
     const limiter = createLimiter('1000000/h', { store: first.store, name: 'api' });

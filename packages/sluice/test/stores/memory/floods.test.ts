@@ -5,7 +5,7 @@ import { manualClock } from '../../../src/testing/index.ts';
 
 const START = 1_700_000_000_000;
 
-test('keeps 100,000 keys separate', () => {
+test('the memory store keeps 100,000 keys separate', () => {
   const clock = manualClock(START);
   const store = memory({ clock });
   const limiter = createLimiter(gcra({ limit: 2, per: '1h' }), { store });
@@ -17,7 +17,7 @@ test('keeps 100,000 keys separate', () => {
   expect(store.size).toBe(100_000);
 });
 
-test('keeps a million keys by default, and evicts no denied or blocked key in a flood of 1.5 million', {
+test('the memory store keeps a million keys by default, and evicts no denied or blocked key in a flood of 1.5 million keys', {
   timeout: 240_000,
 }, () => {
   const store = memory();
@@ -39,14 +39,14 @@ test('keeps a million keys by default, and evicts no denied or blocked key in a 
   expect(limiter.take('blocked').policy).toBe('block');
 });
 
-test('keeps any number of keys with maxKeys: Infinity', { timeout: 60_000 }, () => {
+test('the memory store keeps any number of keys with maxKeys: Infinity', { timeout: 60_000 }, () => {
   const store = memory({ clock: manualClock(START), maxKeys: Infinity });
   const limiter = createLimiter('5/h', { store });
   for (let i = 0; i < 1_000_500; i++) limiter.take(`key ${i}`);
   expect(store.size).toBe(1_000_500);
 });
 
-test('memory stays bounded in a flood of a million random keys with maxKeys: 100,000', {
+test('memory usage stays bounded in a flood of a million random keys with maxKeys: 100,000', {
   timeout: 60_000,
 }, () => {
   const store = memory({ maxKeys: 100_000 });

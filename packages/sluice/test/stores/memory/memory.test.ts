@@ -232,7 +232,7 @@ describe('memory', () => {
     expect(limiter.take('free').allowed).toBe(false);
   });
 
-  test('limits each key by its own policies, even if there are many', () => {
+  test('limits each key by its own policies, even if there are many policies', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter((key) => `${key.length}/h`, { store });

@@ -106,7 +106,7 @@ describe('a table that is widened', () => {
 });
 
 describe('a store', () => {
-  test('drops the tables of limiters that come and go', () => {
+  test('drops the tables of limiters that are no longer used', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     for (let i = 0; i < 20_000; i++) {
@@ -128,7 +128,7 @@ describe('a store', () => {
     expect(store.size).toBeLessThan(10_010);
   });
 
-  test('drops a table of 200,000 slots a part at a time, and never a table with a row in use', () => {
+  test('drops a table of 200,000 slots in parts, and never drops a table with a row in use', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const large = createLimiter('1/s', { store, name: 'large' });
@@ -154,7 +154,7 @@ describe('a store', () => {
     expect(store.size).toBe(8);
   });
 
-  test('keeps manual blocks of a name whose tables were dropped, until they end', () => {
+  test('keeps manual blocks until they end, even if the tables of their limiter were dropped', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter('1/s', { store, name: 'api' });

@@ -68,7 +68,7 @@ function act(
 
 describe('a plain take', () => {
   for (const [name, { policies }] of Object.entries(CASES)) {
-    test(`${name}: gives the same decisions and rows as a hit`, () => {
+    test(`makes the same decisions and writes the same rows as a hit: ${name}`, () => {
       fc.assert(
         fc.property(fc.array(op, { minLength: 1, maxLength: 40 }), (ops) => {
           const clock = manualClock(START);
@@ -161,7 +161,7 @@ describe('a plain take', () => {
     expect(limiter.take('k').allowed).toBe(true);
   });
 
-  test('sees what other plans under its name took, however many join', () => {
+  test('counts what limiters of the same name with other plans took, however many there are', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter('100/min', { store, name: 'api' });
@@ -190,8 +190,8 @@ describe('a plain take', () => {
   });
 });
 
-describe('keys that are fully replenished before they come again', () => {
-  test('keep their rows, so that they are not added at every check', () => {
+describe('keys that are fully replenished before they are used again', () => {
+  test('keep their rows, so that rows are not added again at every check', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter('1000000/min', { store });

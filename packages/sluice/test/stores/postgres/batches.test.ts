@@ -39,7 +39,7 @@ function countingOn(client: pg.Pool) {
   return { statements, query };
 }
 
-test('checks 200 keys in one tick with one statement, whether they are new, known or denied', async () => {
+test('the Postgres store checks 200 keys in one tick with one statement, whether the keys are new, known or denied', async () => {
   const client = countingOn(pool);
   const limiter = createLimiter('2/h', { store: postgres(client, patient), name: 'tick' });
   await limiter.peek('any');
@@ -57,7 +57,7 @@ test('checks 200 keys in one tick with one statement, whether they are new, know
   ]);
 });
 
-test('admits 500 keys simultaneously with the default deadline and a default pool that is not connected yet', () =>
+test('the Postgres store checks 500 keys simultaneously within the default deadline, through a default pool that is not connected yet', () =>
   punctually(200, async () => {
     const limiter = createLimiter('10/min', {
       store: postgres(server.pool()),
@@ -129,7 +129,7 @@ describe.each(Object.entries(CASES))('%s', (name, { policies }) => {
   });
 });
 
-test('retries after deadlocks and serialization failures, and limits stay exact', async () => {
+test('the Postgres store retries after deadlocks and serialization failures, and limits stay exact', async () => {
   const strict = server.pool({ options: '-c default_transaction_isolation=serializable' });
   /** Real conflicts between transactions depend on chance, so every fifth statement fails with their codes. */
   let asked = 0;

@@ -57,7 +57,7 @@ const rowsOf = async (table: string) =>
 describe.each([
   ['pg', () => pool],
   ['postgres.js', () => sql],
-])('over %s', (client, connect) => {
+])('the Postgres store over %s', (client, connect) => {
   let stores = 0;
   const claims = conformance(async (clock) => {
     const table = await tableOf(`claims_${client.replace('.', '')}_${++stores}`);
@@ -66,12 +66,12 @@ describe.each([
   for (const claim of claims) test(claim.name, claim.run);
 });
 
-differential('memory against postgres', (clock) => postgres(pool, { ...patient, clock }), {
+differential('the Postgres store, compared with memory,', (clock) => postgres(pool, { ...patient, clock }), {
   hits: 10_000,
   atOnce: 6,
 });
 
-describe('statements', () => {
+describe('the Postgres store', () => {
   test(
     'sends one statement for a check of a new, a known or a denied key',
     swiftly(async (name) => {
@@ -127,7 +127,7 @@ describe('statements', () => {
     expect(before.map(({ key }) => key)).toEqual(['api:k']);
   });
 
-  test('rarely changes the expiry, and never to an instant too early', async () => {
+  test('rarely changes the expiry of a row, and never sets it too early', async () => {
     const table = await tableOf('expiries');
     const limiter = createLimiter('100/min', {
       store: postgres(pool, { ...patient, table }),
@@ -147,14 +147,14 @@ describe('statements', () => {
   });
 });
 
-describe('time', () => {
+describe('the time of a decision', () => {
   const value = new Uint8Array(64);
 
   test.each([
-    ['ahead of the server’s', 5000, false],
-    ['more than a second behind it', -1500, false],
-    ['just behind it', -200, true],
-  ])('of a decision is %s (%s ms), so it may be written: %s', (_, off, written) =>
+    ['ahead of the server’s time', 5000, false],
+    ['more than a second behind the server’s time', -1500, false],
+    ['just behind the server’s time', -200, true],
+  ])('that is %s (%s ms) may be written: %s', (_, off, written) =>
     swiftly(async (key) => {
       const rows = postgresRows(runnerOf(pool, true, 30_000), 'sluice');
       const absent = await rows.get(key, true);
@@ -171,7 +171,7 @@ describe('time', () => {
     })(),
   );
 
-  test('is the server’s, and the estimate is never ahead of it', async () => {
+  test('is the server’s time, and the estimate of it is never ahead', async () => {
     const rows = postgresRows(runnerOf(pool, true, 30_000), 'sluice');
     await rows.get('k', true);
     for (let i = 0; i < 20; i++) {
@@ -184,7 +184,7 @@ describe('time', () => {
   });
 });
 
-test('denies no longer than announced after the server’s clock was 30 days ahead', async () => {
+test('after the server’s clock was 30 days ahead, a key is denied no longer than announced', async () => {
   const month = { now: () => Date.now() + 30 * 86_400_000 };
   const before = createLimiter('4/s', { store: postgres(pool, { ...patient, clock: month }), name: 'month' });
   await before.take('k', 4);
@@ -199,7 +199,7 @@ test('denies no longer than announced after the server’s clock was 30 days ahe
 });
 
 test.each([60_000, -60_000])(
-  'corrects its estimate after one rejected write when the process’s clock jumps by %s ms',
+  'the Postgres store corrects its estimate of the time after one rejected write when the process’s clock jumps by %s ms',
   (jump) =>
     swiftly(async (name) => {
       const client = counting();
@@ -258,12 +258,12 @@ describe('the table', () => {
     },
   );
 
-  test.each(['', 'a b', 'a;b', '"a"', 'a.b.c', 'x'.repeat(60)])('rejects the name %j', (table) => {
+  test.each(['', 'a b', 'a;b', '"a"', 'a.b.c', 'x'.repeat(60)])('cannot have the name %j', (table) => {
     expect(() => migration({ table })).toThrow(SluiceError);
     expect(() => postgres(pool, { onFailure: 'throw', table })).toThrow(SluiceError);
   });
 
-  test('is cleaned of expired rows by writers, a few hundred at a time', async () => {
+  test('is cleared of expired rows by writers, a few hundred rows at a time', async () => {
     const table = await tableOf('cleaned');
     const insert = (rows: number, age: string) =>
       pool.query(
@@ -304,7 +304,7 @@ async function contended(limiters: readonly Limiter<Promise<Decision>>[], checks
 describe('contention', () => {
   const policy = fixedWindow({ limit: 300, per: '1d', align: 'first' });
 
-  test('admits exactly the limit for eight stores that write one after the other', async () => {
+  test('of eight stores is resolved, and exactly the limit is admitted', async () => {
     const limiters = Array.from({ length: 8 }, (_, i) =>
       createLimiter(policy, { store: postgres(i % 2 === 0 ? pool : sql, patient), name: 'eight' }),
     );
@@ -335,7 +335,7 @@ describe('contention', () => {
 
 describe('faults', () => {
   test(
-    'a check times out on a row that another client has locked, without further harm',
+    'a check times out on a row that another client has locked, and nothing else fails',
     swiftly(async (name) => {
       const limiter = createLimiter('5/h', {
         store: postgres(server.pool(), { onFailure: 'throw', deadline: 1000 }),
@@ -396,7 +396,7 @@ describe('faults', () => {
     await proxy.stop();
   });
 
-  test('rejects with the fault `read-only` on a server that does not accept writes', async () => {
+  test('a check rejects with the fault `read-only` on a server that does not accept writes', async () => {
     const store = postgres(server.pool({ options: '-c default_transaction_read_only=on' }), patient);
     const limiter = createLimiter('5/h', { store, name: 'api' });
     await expect(limiter.take('k')).rejects.toMatchObject({ fault: 'read-only' });
@@ -409,7 +409,7 @@ describe('faults', () => {
       () => ({ connectionString: server.url.replace(':password@', ':wrong@') }),
       'user or password',
     ],
-  ])("rejects every check for %s, although onFailure is 'allow'", async (_, options, advice) => {
+  ])("every check rejects because of %s, although onFailure is 'allow'", async (_, options, advice) => {
     const store = postgres(server.pool(options()), { ...patient, onFailure: 'allow' });
     const limiter = createLimiter('5/h', { store, name: 'api' });
     for (let i = 0; i < 20; i++)
@@ -419,7 +419,7 @@ describe('faults', () => {
       });
   });
 
-  test('needs only the privileges that the error message names', async () => {
+  test('the store needs only the privileges that the error message names', async () => {
     const table = await tableOf('granted');
     await pool.query(`CREATE ROLE granted; GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO granted`);
     const store = postgres(server.pool({ options: '-c role=granted' }), { ...patient, table });
@@ -430,7 +430,7 @@ describe('faults', () => {
     await limiter.reset('key 0');
   });
 
-  test('warns once when a pool without an error listener loses a connection, which would end the process', async () => {
+  test('a warning is emitted once when a pool without an error listener loses a connection, which would otherwise end the process', async () => {
     const warnings: string[] = [];
     const listener = (warning: Error & { code?: string }) => warnings.push(warning.code ?? '');
     process.on('warning', listener);
@@ -450,7 +450,7 @@ describe('faults', () => {
     await unwatched.end();
   });
 
-  test('answers according to onFailure if the server is unreachable', async () => {
+  test('checks are answered according to onFailure if the server is unreachable', async () => {
     const nowhere = server.pool({ connectionString: 'postgres://127.0.0.1:1/none' });
     const declared = createLimiter('5/h', { store: postgres(nowhere, { onFailure: 'deny' }), name: 'api' });
     expect(await declared.take('k')).toMatchObject({ allowed: false, source: 'fallback' });
@@ -469,7 +469,7 @@ describe('faults', () => {
     await js.end();
   });
 
-  test('can answer repeated denials from a cache', async () => {
+  test('repeated denials can be answered from a cache', async () => {
     const client = counting();
     const store = postgres(client, { ...patient, denyCache: true });
     const limiter = createLimiter('1/h', { store, name: 'remembered' });
@@ -481,13 +481,13 @@ describe('faults', () => {
   });
 });
 
-test('rejects a value that is not a client, and a misspelled option', () => {
+test('postgres rejects a value that is not a client, and a misspelled option', () => {
   for (const client of [undefined, null, 'postgres://', {}, () => {}])
     expect(() => postgres(client as never, { onFailure: 'throw' })).toThrow('postgres.client');
   expect(() => postgres(pool, { tabel: 'x' } as never)).toThrow('ERR_UNKNOWN_OPTION');
 });
 
-test('rejects a clock that returns a time below 0', async () => {
+test('the Postgres store rejects a clock that returns a time below 0', async () => {
   const table = await tableOf('clock_below_zero');
   const clock = { now: () => -5 };
   const limiter = createLimiter('2/s', {

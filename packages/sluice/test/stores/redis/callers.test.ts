@@ -104,7 +104,7 @@ describe('callers, clients and listeners that misbehave', () => {
     expect(unhandled.seen).toEqual([]);
   });
 
-  test('a refund of takeMany or acquire that fails causes no unhandled rejection', async () => {
+  test('a failed refund by takeMany or acquire causes no unhandled rejection', async () => {
     const unhandled = rejections();
     const client = fickle((call) => (call.at(-1)?.startsWith('f') ? 'fail' : 'pass'));
     try {

@@ -9,7 +9,7 @@ import { conformance } from '../../../src/testing/index.ts';
 import { CLIENTS, type Connected, ioredis } from 'sluice-test-support/redis/clients.ts';
 import { redisServer, type Server } from 'sluice-test-support/redis/server.ts';
 
-describe.each(Object.entries(CLIENTS))('through %s', (_, connect) => {
+describe.each(Object.entries(CLIENTS))('the Redis store, through %s,', (_, connect) => {
   let server: Server;
   let connected: Connected;
   let control: ReturnType<typeof ioredis>;

@@ -25,7 +25,7 @@ import { outcome } from 'sluice-test-support/redis/watch.ts';
 
 let server: Server;
 
-describe.each(Object.entries(CLIENTS))('through %s', (name, connect) => {
+describe.each(Object.entries(CLIENTS))('the Redis store, through %s,', (name, connect) => {
   let connected: Connected;
   beforeAll(async () => {
     // A separate server that has not cached any script yet.

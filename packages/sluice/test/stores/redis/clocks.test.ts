@@ -38,7 +38,7 @@ describe('processes whose clocks are an hour apart', () => {
   afterAll(() => Promise.all(hammers.map((one) => one.stop())));
 
   test.each(['gcra', 'slidingLog', 'fixedWindow', 'slidingWindow', 'two policies'] as const)(
-    'decide alike: %s',
+    'get the same decisions: %s',
     async (policies) => {
       const blow = { policies, limit: 100, name: policies, key: 'a', lanes: 64, checks: 60 };
       let admitted = 0;
@@ -74,7 +74,7 @@ describe('a clock that jumps', () => {
   };
 
   test.each(Object.entries(KINDS))(
-    'back grants no extra units, and denies no longer than the size of the jump: %s',
+    'back grants no extra units, and extends denials by at most the size of the jump: %s',
     async (name, policy) => {
       const clock = manualClock(START);
       const limiter = createLimiter(policy, {

@@ -47,7 +47,7 @@ function limiterBy(
   return createLimiter(policies, { store: redis(clients.get(client)!.client, options), name });
 }
 
-describe.each(NAMES)('a cluster, through %s', (client) => {
+describe.each(NAMES)('the Redis store on a cluster, through %s,', (client) => {
   test('checks keys of all slots concurrently, and never confuses them', async () => {
     const limiter = limiterBy(client, gcra({ limit: 2, per: '1h' }), `spread ${client}`);
     const log = limiterBy(client, slidingLog({ limit: 2, per: '1h' }), `log ${client}`);
@@ -88,7 +88,7 @@ describe.each(NAMES)('a cluster, through %s', (client) => {
     }
   });
 
-  test('takes from keys in several slots all or nothing with takeMany', async () => {
+  test('with takeMany, takes units from all keys or from none, even in several slots', async () => {
     const wide = limiterBy(client, gcra({ limit: 50, per: '1d' }), `wide ${client}`);
     const narrow = limiterBy(client, gcra({ limit: 30, per: '1d' }), `narrow ${client}`);
     const items = [{ key: 'user' }, { limiter: narrow, key: 'address' }, { key: 'tenant', cost: 1 }];
@@ -106,7 +106,7 @@ describe.each(NAMES)('a cluster, through %s', (client) => {
   });
 });
 
-test('all clients together get exactly the limit', async () => {
+test('all clients together are admitted exactly the limit', async () => {
   const policy = gcra({ limit: 1000, per: '1d' });
   let admitted = 0;
   await Promise.all(

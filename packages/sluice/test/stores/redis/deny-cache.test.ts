@@ -100,7 +100,7 @@ describe('a flood on a denied key', () => {
     return decided;
   }
 
-  test('calls the store once per retryAfter', async () => {
+  test('calls the store once in each retryAfter period', async () => {
     const decided = await flood();
     expect(await calls()).toBe(decided.length);
     for (const [i, { sent, retryAfter }] of decided.slice(0, -1).entries())
@@ -149,7 +149,7 @@ describe('a flood on a denied key', () => {
     ['five at a time', slidingLog({ limit: 5, per: '200ms', resolution: 1 }), 5],
     ['five at a time, with no denial known yet', slidingLog({ limit: 5, per: '200ms', resolution: 1 }), 0],
   ])(
-    'of 256 concurrent checks makes the store deny once per retryAfter, with units that are replenished %s',
+    'of 256 concurrent checks makes the store deny once in each retryAfter period, with units that are replenished %s',
     (_, policy, before) =>
       // If this process is paused between the cache's reading of its clock and ours, `sent` is late.
       punctually(5, async () => {
@@ -192,7 +192,7 @@ describe('a flood on a denied key', () => {
     late.stop();
   });
 
-  test('gets decisions with the remaining duration of the denial', async () => {
+  test('gets decisions that contain the remaining duration of the denial', async () => {
     const limiter = cached(HOURLY);
     const plain = createLimiter(HOURLY, {
       store: redis(other, { onFailure: 'throw', deadline: '5s' }),
@@ -225,7 +225,7 @@ describe('a flood on a denied key', () => {
     }
   });
 
-  test('ends when retryAfter has passed', async () => {
+  test('is not admitted again before retryAfter has passed', async () => {
     const limiter = cached(gcra({ limit: 1, per: '150ms' }));
     await limiter.take('a');
     const start = performance.now();
@@ -292,7 +292,7 @@ describe('a remembered denial', () => {
     expect(await limiter.take('a', 10)).toMatchObject({ allowed: true, source: 'store' });
   });
 
-  test('is forgotten after a manual block, which may be shorter', async () => {
+  test('is forgotten after a manual block, which may be shorter than the denial', async () => {
     const limiter = cached(HOURLY);
     await limiter.block('a', '1h');
     expect(await limiter.take('a')).toMatchObject({ allowed: false, policy: 'block', source: 'store' });
@@ -331,10 +331,10 @@ describe('units that another process gives back are noticed within two seconds',
     createLimiter(HOURLY, { store: redis(other, { deadline: '5s' }), name: 'denied' });
 
   test.each<[string, (limiter: Limiter<Promise<Decision>>) => Promise<unknown>]>([
-    ['reset', (limiter) => limiter.reset('a')],
-    ['refund', (limiter) => limiter.refund('a', 5)],
+    ['a reset', (limiter) => limiter.reset('a')],
+    ['a refund', (limiter) => limiter.refund('a', 5)],
     ['a shorter block', (limiter) => limiter.block('a', 1)],
-  ])('%s', async (name, giveBack) => {
+  ])('after %s', async (name, giveBack) => {
     const limiter = cached(HOURLY);
     await (name.includes('block') ? elsewhere().block('a', '1d') : limiter.take('a', 10));
     await limiter.take('a');
@@ -371,7 +371,7 @@ describe('the cache is not used', () => {
   });
 });
 
-test('remembers denials up to its capacity, and forgets the oldest first', async () => {
+test('the cache remembers denials up to its capacity, and forgets the oldest first', async () => {
   const limiter = cached(HOURLY, { maxKeys: 10 });
   for (let i = 0; i < 20; i++) {
     await limiter.take(`k${i}`, 10);

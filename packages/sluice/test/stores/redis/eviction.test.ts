@@ -48,15 +48,15 @@ async function check(args: string, connect: Connect = CLIENTS['ioredis']): Promi
   }
 }
 
-describe('a server that evicts keys', () => {
-  test.each(Object.entries(CLIENTS))('causes one warning with %s', async (_, connect) => {
+describe('the warning about a server that evicts keys', () => {
+  test.each(Object.entries(CLIENTS))('appears once with %s', async (_, connect) => {
     await check('--maxmemory 100mb --maxmemory-policy allkeys-lru', connect);
     await until(() => evictions().length > 0);
     expect(evictions()).toHaveLength(1);
     expect(evictions()[0]).toContain('maxmemory-policy allkeys-lru');
   });
 
-  test.each(Object.entries(CLUSTER_CLIENTS))('causes a warning in a cluster with %s', async (_, connect) => {
+  test.each(Object.entries(CLUSTER_CLIENTS))('appears in a cluster with %s', async (_, connect) => {
     await check(
       '--cluster-enabled yes --maxmemory 100mb --maxmemory-policy volatile-ttl',
       async (port, control) => {
@@ -74,12 +74,12 @@ describe('a server that evicts keys', () => {
     ['no memory limit', '--maxmemory-policy allkeys-lru'],
     ['the policy noeviction', '--maxmemory 100mb --maxmemory-policy noeviction'],
     ['default settings', ''],
-  ])('causes no warning with %s', async (_, args) => {
+  ])('does not appear with %s', async (_, args) => {
     await check(args);
     expect(evictions()).toEqual([]);
   });
 
-  test('causes no warning and no failure if the user may not read the configuration', async () => {
+  test('does not appear, and no check fails, if the user may not read the configuration', async () => {
     await check('--maxmemory 100mb --maxmemory-policy allkeys-lru', async (port, control) => {
       await control.acl('SETUSER', 'limited', 'on', '>secret', '~*', '+@all', '-info', '-config');
       const client = createClient({ url: `redis://limited:secret@127.0.0.1:${port}` });

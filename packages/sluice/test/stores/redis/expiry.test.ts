@@ -35,7 +35,7 @@ function expectToLast(expires: number, since: number, clear: number): void {
 }
 
 describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
-  test('a value is kept until it is fully replenished, and at most half as long again', async () => {
+  test('a value is kept until it is fully replenished, and at most 1.5 times as long', async () => {
     const { limiter, expiry } = limiterOf(policies);
     let last = 0;
     for (let i = 0; i < 60; i++) {
@@ -77,7 +77,7 @@ describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
   });
 });
 
-test('a value is gone once it is fully replenished', async () => {
+test('Redis deletes a value once it is fully replenished', async () => {
   const { limiter, expiry } = limiterOf(gcra({ limit: 1, per: '30ms' }));
   await limiter.take('a');
   await until(async () => (await expiry()) === GONE);

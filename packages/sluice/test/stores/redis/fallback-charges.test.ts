@@ -57,23 +57,23 @@ describe('a charge', () => {
 
   /** Each way in which Sluice itself charges 200 units and gives them back. */
   const WAYS: Readonly<Record<string, (limiter: Async, wait: () => Promise<void>) => Promise<unknown>>> = {
-    'reserve and cancel': async (limiter, wait) => {
+    'the cancel of a reservation': async (limiter, wait) => {
       const turn = await limiter.reserve('a', 200);
       await wait();
       await turn.cancel();
     },
-    'refund with the decision': async (limiter, wait) => {
+    'a refund with the decision': async (limiter, wait) => {
       const decision = await limiter.take('a', 200);
       await wait();
       await limiter.refund('a', { cost: 200, of: decision });
     },
-    'settle of a guard': async (limiter, wait) => {
+    'the settle function of a guard': async (limiter, wait) => {
       const guard = createGuard({ limiter, key: () => 'a', cost: 200, settle: () => 0 }, view);
       const { settle } = await guard({ headers: {} });
       await wait();
       await settle?.(out);
     },
-    'a guard that denies after another one': async (limiter, wait) => {
+    'a later guard that denies': async (limiter, wait) => {
       const request = { headers: {} };
       await createGuard({ limiter, key: () => 'a', cost: 200 }, view)(request);
       await wait();
@@ -82,13 +82,13 @@ describe('a charge', () => {
       const { refusal } = await createGuard({ limiter: full, key: () => 'a' }, view)(request);
       expect(refusal?.status).toBe(429);
     },
-    'acquire that is aborted': async (limiter, wait) => {
+    'an aborted acquire': async (limiter, wait) => {
       await outcome(() => limiter.acquire('a', { cost: 200, signal: AbortSignal.timeout(DEADLINE / 2) }));
       // Waits until the fallback has answered the caller that gave up.
       await sleep(2 * DEADLINE);
       await wait();
     },
-    'takeMany that is denied': async (limiter, wait) => {
+    'a denied takeMany': async (limiter, wait) => {
       const full = createLimiter('1/h');
       const taken = limiter.takeMany([
         { key: 'a', cost: 200 },
@@ -101,7 +101,7 @@ describe('a charge', () => {
     },
   };
 
-  describe.each(['allow', 'limiter'] as const)('made by the fallback, %s,', (kind) => {
+  describe.each(['allow', 'limiter'] as const)('made by the fallback (%s)', (kind) => {
     const made = () => (kind === 'allow' ? 'allow' : createLimiter(DAY));
 
     test.each(Object.entries(WAYS))('is not refunded to Redis by %s', async (_, way) =>
@@ -146,7 +146,7 @@ describe('a charge', () => {
             },
             { limiter, key: () => 'a' },
           )('http://a'),
-        async 'release without the decision'(limiter, call) {
+        async 'a release without the decision'(limiter, call) {
           await limiter.take('a');
           await call();
           await limiter.release('a');

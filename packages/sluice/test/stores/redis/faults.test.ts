@@ -156,7 +156,7 @@ describe.each([
   );
 });
 
-describe('a bad network', () => {
+describe('over a bad network, the store', () => {
   let server: Server;
   let proxy: Middleman;
   beforeAll(async () => {
@@ -204,7 +204,7 @@ describe('a bad network', () => {
     return [times[Math.floor(0.99 * times.length)], late.stop()];
   }
 
-  test('with 5 s of latency and 1 % lost replies answers 99 % of checks within the deadline', () =>
+  test('answers 99 % of checks within the deadline, with 5 s of latency and 1 % lost replies', () =>
     through({ onFailure: 'allow' }, async (limiter) => {
       proxy.latency = 5000;
       proxy.loss = 0.01;
@@ -212,7 +212,7 @@ describe('a bad network', () => {
       expect(slow).toBeLessThanOrEqual(DEADLINE + SLACK + 2 * lateness);
     }));
 
-  test('with 10 ms of latency and 1 % lost replies also answers 99 % within the deadline, and recovers each time', () =>
+  test('answers 99 % of checks within the deadline, with 10 ms of latency and 1 % lost replies, and recovers afterwards', () =>
     through({ onFailure: 'allow' }, async (limiter) => {
       proxy.latency = 10;
       proxy.loss = 0.01;
@@ -222,7 +222,7 @@ describe('a bad network', () => {
       await until(async () => (await limiter.take('after')).source === 'store', 1000);
     }));
 
-  test('that drops everything is probed ten times a second, and nothing else is sent', () =>
+  test('sends only ten probes a second while everything is dropped', () =>
     through({ onFailure: 'deny' }, async (limiter, events) => {
       proxy.paused = true;
       for (let i = 0; i < 5; i++) await Promise.all(Array.from({ length: 4 }, () => limiter.take('a')));
@@ -265,7 +265,7 @@ describe('a bad network', () => {
       }, 5000);
     }));
 
-  test('that repeatedly cuts the connection fails only the checks in flight', () =>
+  test('fails only the checks in flight when the connection is repeatedly cut', () =>
     through({ onFailure: 'allow' }, async (limiter) => {
       let [well, ill] = [0, 0];
       const cutting = setInterval(() => proxy.cut(), 100);
@@ -288,7 +288,7 @@ describe('a bad network', () => {
     ['gcra', gcra({ limit: 100_000, per: '365d' })],
     ['slidingLog', slidingLog({ limit: 100_000, per: '365d' })],
   ])(
-    'with %s, no check fails while the server keeps losing its scripts',
+    'fails no check while the server keeps losing its scripts: %s',
     async (name, policy) => {
       const control = ioredis(server.port);
       try {

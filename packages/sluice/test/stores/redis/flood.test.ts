@@ -28,7 +28,7 @@ const BURST = 2000;
 const DURATION = 1000;
 
 test.each([0, 2, 5])(
-  'with %d ms injected, exactly the rate is admitted, and no caller waits longer than three round trips',
+  'with %d ms of injected latency, exactly the rate is admitted, and no caller waits longer than three round trips',
   async (latency) => {
     proxy.latency = latency;
     const client = ioredis(proxy.port);

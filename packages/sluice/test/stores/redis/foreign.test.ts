@@ -10,7 +10,7 @@ afterAll(() => client.disconnect());
 const name = `foreign ${process.pid}`;
 
 test.each(['!!', '!!short', '!!12345678', 'x', '', 'abc', 'a longer text that is no row at all'])(
-  'the string %j at a key is not a row, so it is ignored and does not affect other keys',
+  'a key whose value is the string %j, which is not a row, starts fresh and does not affect other keys',
   async (text) => {
     for (const policies of ['5/s', '5/s sliding-log']) {
       const limiter = createLimiter(policies, {

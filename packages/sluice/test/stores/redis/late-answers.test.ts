@@ -18,7 +18,7 @@ const SLOTS = concurrency({ limit: 20, lease: '60s' });
 
 type Async = Limiter<Promise<Decision>>;
 
-describe('a Redis that stalls', () => {
+describe('when Redis stalls, the store', () => {
   let server: Server;
   beforeAll(async () => {
     server = await redisServer();
@@ -113,7 +113,7 @@ describe('a Redis that stalls', () => {
       expect(await until(async () => (await witness.peek('a')).remaining === 20, 5000)).toBeLessThan(1000);
     }));
 
-  test('frees one place, not two, for a caller that repeats a failed release', () =>
+  test('frees one place, not two, if a caller repeats a failed release', () =>
     withLimiter(SLOTS, {}, async (limiter, witness) => {
       await limiter.take('a');
       await outcomes(10, () => witness.take('a'));
@@ -136,7 +136,7 @@ describe('a Redis that stalls', () => {
     }));
 
   test.each(['throw', 'limiter'] as const)(
-    'refunds what was charged to a window after the deadline, with %s',
+    'refunds what was charged to a window after the deadline, with onFailure %s',
     (kind) => {
       const policy = fixedWindow({ limit: 100, per: '1d' });
       return withLimiter(

@@ -9,7 +9,7 @@ import { outcome, rejections, until } from 'sluice-test-support/redis/watch.ts';
 
 const DEADLINE = 50;
 
-describe.each(Object.entries(ROWS))('a reply lost after the write, with %s', (name, connect) => {
+describe.each(Object.entries(ROWS))('when replies are lost after the write, with %s,', (name, connect) => {
   /**
    * Sends calls whose replies are lost, cuts the connection when `left` of 100 units are left, waits for the
    * client to reconnect, and returns how many units are left then.

@@ -53,14 +53,14 @@ const MANY: Readonly<Record<string, Many>> = {
 describe.each(Object.entries(MANY))('%s', (kind, { policy, inherit, counts }) => {
   const policies = (count: number) => Array.from({ length: count }, (_, i) => policy(i));
 
-  test.each(counts)('%d policies decide as in memory', async (count) => {
+  test.each(counts)('%d policies make the same decisions in Redis as in memory', async (count) => {
     // Plans with the same name would share manual blocks.
     const name = `many ${process.pid} ${kind} ${count}`;
     await compare(policies(count), onRedis, { name, inherit }, { hits: 100, atOnce: 6 }, count);
   });
 });
 
-test('policies of all algorithms combined decide as in memory', async () => {
+test('policies of all algorithms together make the same decisions in Redis as in memory', async () => {
   const all = Object.entries(CASES).filter(([, { policies }]) => 'algorithm' in (policies as object));
   const policies = Object.fromEntries(all.map(([name, one]) => [name, one.policies as Policy]));
   expect(all.length).toBeGreaterThan(15);

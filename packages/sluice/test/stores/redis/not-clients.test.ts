@@ -29,7 +29,7 @@ test.each<[string, unknown, string]>([
   ['a number', 42, IS_NO_CLIENT],
   ['an empty object', {}, IS_NO_CLIENT],
   ['options of a client', { host: 'localhost', port: 6379 }, IS_NO_CLIENT],
-  ['an object with other methods', { get() {} }, IS_NO_CLIENT],
+  ['an object without the methods of a client', { get() {} }, IS_NO_CLIENT],
   ['an address', 'redis://localhost', 'is an address; pass a client that is connected to it'],
   ['a URL', new URL('redis://localhost'), 'is an address; pass a client that is connected to it'],
   ['the class of ioredis', Redis, 'is a function; pass the client that it creates'],
@@ -47,7 +47,7 @@ test.each<[string, unknown, string]>([
     'pass the client itself, not client.legacy() or client.multi()',
   ],
   ['a client of @upstash/redis', upstash, 'is a client of @upstash/redis, which sends commands over HTTP'],
-])('rejects %s', (_, client, words) => {
+])('redis() rejects %s as a client', (_, client, words) => {
   expect(() => redis(client as RedisClient)).toThrow(SluiceError);
   expect(() => redis(client as RedisClient)).toThrow(
     expect.objectContaining({ code: 'ERR_OPTIONS', option: 'redis.client' }),
@@ -89,14 +89,14 @@ describe('a closed connection', () => {
     expect(() => redis(client)).toThrow(refusal);
   });
 
-  test('that ioredis has not opened yet is accepted', async () => {
+  test('is accepted if ioredis has not opened it yet', async () => {
     const client = new Redis({ ...at, ...ONCE, port: server.port });
     const limiter = createLimiter('3/h', { store: redis(client, { deadline: '5s' }), name: 'lazy' });
     expect((await limiter.take('a')).remaining).toBe(2);
     client.disconnect();
   });
 
-  test('that node-redis has not opened yet is accepted, because connect() may follow', async () => {
+  test('is accepted if node-redis has not opened it yet, because connect() may still be called', async () => {
     const client = createClient({ socket: { port: server.port } });
     client.on('error', () => {});
     const limiter = createLimiter('3/h', { store: redis(client, { deadline: '5s' }), name: 'not yet' });
@@ -117,7 +117,7 @@ test("the type of Bun's client is accepted", () => {
   expectTypeOf<Pick<BunClient, 'send'>>().not.toExtend<RedisClient>();
 });
 
-test("warns once when Bun's client has stopped reconnecting", async () => {
+test("the Redis store warns once when Bun's client has stopped reconnecting", async () => {
   const given: (string | undefined)[] = [];
   const listen = (warning: Error & { code?: string }) => void given.push(warning.code);
   process.on('warning', listen);

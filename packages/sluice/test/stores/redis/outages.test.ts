@@ -47,7 +47,7 @@ async function opened(events: readonly BreakerEvent[], check: () => Promise<unkn
 const isStores = ({ value }: { readonly value?: Decision }): boolean => value?.source === 'store';
 
 describe('an open breaker without traffic', () => {
-  test('sends 100 concurrent checks to Redis as soon as it is back', async () => {
+  test('sends 100 concurrent checks to Redis as soon as Redis is back', async () => {
     const server = await serverFor();
     const events: BreakerEvent[] = [];
     const store = redis(clientFor(server.port), {
@@ -115,7 +115,7 @@ describe('with default options, a limiter that cannot reach Redis', () => {
     expect(await admitted(() => api.take('acme', { tier: 'enterprise' }))).toBe(100);
   });
 
-  test('enforces a share of each limit, and at least one unit, if it is one of several processes', async () => {
+  test('enforces a fraction of each limit, but at least one unit, if it is one of several processes', async () => {
     const { store } = await down({ onFailure: { local: 1 / 4 } });
     const api = createLimiter({ minute: '100/day', burst: '10/day fixed-window' }, { store, name: 'api' });
     const first = await api.take('a');
@@ -231,7 +231,7 @@ describe('before the first answer', () => {
       }),
   );
 
-  test('checks stop waiting after two seconds for a server that never answers', async () => {
+  test('checks wait at most two seconds for a server that never answers', async () => {
     const server = await serverFor();
     server.process.kill('SIGSTOP');
     const store = redis(clientFor(server.port), { deadline: 50, onEvent() {} });

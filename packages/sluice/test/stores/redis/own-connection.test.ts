@@ -70,7 +70,7 @@ describe('the connection of the store', () => {
     eager.disconnect();
   });
 
-  test('is opened by the first check, shared by stores, and closed with the last of them', async () => {
+  test('is opened by the first check, shared by all stores of a client, and closed with the last of these stores', async () => {
     const before = await connections();
     const client = new Redis({ port: server.port, lazyConnect: true });
     const [first, second] = [limiterOn(client, 'first'), limiterOn(client, 'second')];

@@ -79,7 +79,7 @@ describe('two processes', () => {
 });
 
 describe('a waiter', () => {
-  test('notices units that another process has refunded within about a second', {
+  test('notices within about a second that another process has refunded units', {
     timeout: 20_000,
   }, async () => {
     const { here, there, end } = twoLimiters(gcra({ limit: 1, per: '1h' }), `refund ${process.pid}`);
@@ -92,7 +92,7 @@ describe('a waiter', () => {
     end();
   });
 
-  test('notices a place that another process has released quickly', { timeout: 20_000 }, async () => {
+  test('quickly notices that another process has released a place', { timeout: 20_000 }, async () => {
     const { here, there, end } = twoLimiters(
       concurrency({ limit: 1, lease: '1h' }),
       `release ${process.pid}`,

@@ -141,7 +141,7 @@ async function loading(): Promise<Sulk> {
 /** The other clients, which report the same error differently. */
 const OTHERS = Object.entries(CLIENTS).filter(([name]) => name !== 'ioredis');
 
-describe.each(SULKS)('%s', (_, fault, sulkOf) => {
+describe.each(SULKS)('the server error %s', (_, fault, sulkOf) => {
   let sulk: Sulk;
   let others: Connected[] = [];
   const clients: ReturnType<typeof ioredis>[] = [];
@@ -216,7 +216,7 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
     ['allow', () => 'allow' as const, { allowed: true, taken: 1 }],
     ['deny', () => 'deny' as const, { allowed: false, taken: 0 }],
     ['a local limiter', () => createLimiter(gcra({ limit: 7, per: '1h' })), { allowed: true, limit: 7 }],
-  ])('is answered by %s in time', async (name, onFailure, expected) => {
+  ])('is answered in time with onFailure %s', async (name, onFailure, expected) => {
     const index = ['allow', 'deny', 'a local limiter'].indexOf(name) + 1;
     const limiter = limiterWith(clients[index], onFailure());
     const late = unpunctuality();
@@ -247,7 +247,7 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
   });
 });
 
-describe('a value of another type at the key', () => {
+describe('a key that holds a value of another type', () => {
   let server: Server;
   let client: ReturnType<typeof ioredis>;
   beforeAll(async () => {
@@ -266,7 +266,7 @@ describe('a value of another type at the key', () => {
   };
 
   test.each(Object.entries(KINDS))(
-    "is a fault 'wrong-type' that affects only that key and does not open the breaker: %s",
+    "causes a fault 'wrong-type' that affects only this key and does not open the breaker: %s",
     async (name, policies) => {
       await client.lpush(`${name}:{bad}`, 'an element');
       const events: BreakerEvent[] = [];
@@ -301,7 +301,7 @@ describe('a value of another type at the key', () => {
   );
 
   test.each(Object.entries(KINDS))(
-    'is ignored if it is a string that another program stored there: %s',
+    'is treated as new if the value is a string that another program stored: %s',
     async (name, policies) => {
       for (const text of ['', 'x', 'hello', '42', '\0'.repeat(200), 'z'.repeat(1000)]) {
         await client.set(`${name} text:{a}`, text);

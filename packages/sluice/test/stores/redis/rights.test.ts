@@ -57,7 +57,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-describe('a user with the permissions that the page lists', () => {
+describe('a user with the documented permissions', () => {
   let stores = 0;
   const claims = conformance((clock) => {
     const store = redis(user, { onFailure: 'throw', clock, deadline: '30s' });
@@ -92,13 +92,13 @@ describe('a user with the permissions that the page lists', () => {
   });
 });
 
-describe('a missing permission is a configuration error, whatever onFailure is', () => {
+describe('a missing permission', () => {
   const without = (right: string): string[] => RIGHTS.filter((other) => other !== right);
   const limiterOn = (client: RedisClient, onFailure: OnFailure = 'allow'): Limiter<Promise<Decision>> =>
     createLimiter('10/min', { store: redis(client, { deadline: '10s', onFailure }), name: 'missing' });
 
   test.each(['allow', 'deny', 'throw'] as const)(
-    'rejects 1,000 of 1,000 checks without EVALSHA and with %s',
+    'for EVALSHA makes all of 1,000 checks reject, even with onFailure %s',
     async (onFailure) => {
       await allow(without('evalsha'));
       const limiter = limiterOn(user, onFailure);
@@ -114,7 +114,7 @@ describe('a missing permission is a configuration error, whatever onFailure is',
     ['get', '+get +mget +set'],
     ['set', '+get +mget +set'],
     ['time', '+get +mget +set'],
-  ])('says what to allow if %s is missing', async (right, advice) => {
+  ])('for %s causes an error that says which commands to allow', async (right, advice) => {
     await admin.script('FLUSH');
     await allow(without(right));
     const { error } = await outcome(() => limiterOn(user).take(`without ${right}`));
@@ -122,7 +122,7 @@ describe('a missing permission is a configuration error, whatever onFailure is',
     expect(error?.message).toContain(advice);
   });
 
-  test('says what to allow if the user may not access the keys', async () => {
+  test('to access the keys causes an error that says which keys to allow', async () => {
     await allow(RIGHTS);
     await admin.call('ACL', 'SETUSER', 'sluice', 'resetkeys', '~other:*');
     const { error } = await outcome(() => limiterOn(user).take('a'));
@@ -138,7 +138,7 @@ describe('a missing permission is a configuration error, whatever onFailure is',
     expect(await limiter.take('granted')).toMatchObject({ allowed: true, remaining: 9, source: 'store' });
   });
 
-  test.each(Object.entries(CLIENTS))('is recognized through %s', async (_, connect) => {
+  test.each(Object.entries(CLIENTS))('is reported through %s', async (_, connect) => {
     const strict = await redisServer();
     const control = ioredis(strict.port);
     const connected = await connect(strict.port);
@@ -157,7 +157,7 @@ describe('a missing permission is a configuration error, whatever onFailure is',
   test.each<[string, (port: number) => RedisClient]>([
     ['ioredis', (port) => ioredis(port, { username: 'sluice', password: 'wrong' })],
     ['node-redis', (port) => createClient({ url: `redis://sluice:wrong@127.0.0.1:${port}` })],
-  ])('may also be a wrong password of %s', async (_, make) => {
+  ])('is reported in the same way as a wrong password, through %s', async (_, make) => {
     const client = make(server.port);
     const { error } = await outcome(() => limiterOn(client).take('a'));
     expect(error).toMatchObject({ code: 'ERR_PERMISSION' });

@@ -138,7 +138,7 @@ describe('a master that is killed while checks run', () => {
   });
 
   test.each(Object.keys(SENTINEL_CLIENTS))(
-    'is replaced by its replica, and no check hangs in the meantime: %s',
+    'is replaced by its replica, and no check hangs in the meantime, with %s',
     async (name) => {
       const row = rows.get(name)!;
       expect(row.slowest).toBeLessThanOrEqual(DEADLINE + 10 + 2 * lateness);

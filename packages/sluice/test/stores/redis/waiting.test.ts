@@ -20,7 +20,7 @@ function open(policies: Policies, name: string) {
   });
 }
 
-test('acquire waits for the announced time, in order', async () => {
+test('callers of acquire wait for the announced time, and are served in order', async () => {
   const limiter = open(gcra({ limit: 20, per: '1s', burst: 1 }), 'in order');
   const order: number[] = [];
   const began = performance.now();
@@ -29,7 +29,7 @@ test('acquire waits for the announced time, in order', async () => {
   expect(performance.now() - began).toBeGreaterThan(190);
 });
 
-test('two processes that wait for the same key together get no more turns than one process would', async () => {
+test('two processes that wait for the same key get no more turns in total than one process would get', async () => {
   const [a, b] = [open('50/s burst 5', 'shared'), open('50/s burst 5', 'shared')];
   const began = performance.now();
   await Promise.all(Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? a : b).acquire('k')));

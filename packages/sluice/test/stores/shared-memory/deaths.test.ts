@@ -68,7 +68,9 @@ const rowAfter = (before: readonly number[], at: number): number[] => {
   return [...row];
 };
 
-test('a thread may die before any write of a take', { timeout: 60_000 }, () => {
+test('a thread that dies at any point of a take leaves either the old row or the complete new row', {
+  timeout: 60_000,
+}, () => {
   const seed = Int32Array.of(1, 2);
   const old = rowAfter([0, 0, 0, 0, 0], START);
   const next = rowAfter(old, START + 1000);

@@ -30,7 +30,7 @@ function random(seed: number): (below: number) => number {
   };
 }
 
-describe('shared memory decides exactly as memory does', () => {
+describe('shared memory makes exactly the same decisions as memory', () => {
   /** Any verb, by number, so that two limiters receive the same calls. */
   function ask(limiter: Limiter, verb: number, key: string, cost: number, span: number): unknown {
     if (verb === 0) return limiter.peek(key, cost);
@@ -95,15 +95,18 @@ describe('bounds', () => {
     expect(audit(store.handle).rows).toBe(store.size);
   });
 
-  test.each([1, 7, 300, 5000])('%i keys fit, regardless of how they are spread', (maxKeys) => {
-    const store = sharedMemory({ clock: manualClock(START), maxKeys });
-    const limiter = createLimiter('1/h', { store, name: 'api' });
-    for (let i = 0; i < maxKeys; i++) limiter.take(`key ${i}`);
-    let kept = 0;
-    for (let i = 0; i < maxKeys; i++) if (!limiter.peek(`key ${i}`).allowed) kept++;
-    expect(kept).toBe(maxKeys);
-    expect(store.size).toBe(maxKeys);
-  });
+  test.each([1, 7, 300, 5000])(
+    'a table for %i keys can hold that many keys, regardless of how they are spread',
+    (maxKeys) => {
+      const store = sharedMemory({ clock: manualClock(START), maxKeys });
+      const limiter = createLimiter('1/h', { store, name: 'api' });
+      for (let i = 0; i < maxKeys; i++) limiter.take(`key ${i}`);
+      let kept = 0;
+      for (let i = 0; i < maxKeys; i++) if (!limiter.peek(`key ${i}`).allowed) kept++;
+      expect(kept).toBe(maxKeys);
+      expect(store.size).toBe(maxKeys);
+    },
+  );
 
   test('a denied take on a new key leaves no row', () => {
     const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
@@ -112,7 +115,7 @@ describe('bounds', () => {
     expect(store.size).toBe(0);
   });
 
-  test('logs free their memory, and the log closest to being replenished is evicted for another log', () => {
+  test('logs free their memory, and the log closest to being fully replenished is evicted to make room for another log', () => {
     const clock = manualClock(START);
     const store = sharedMemory({ clock, maxKeys: 50, logEntries: 1000 });
     const limiter = createLimiter(concurrency({ limit: 20, lease: '1h' }), { store, name: 'api' });
@@ -131,7 +134,7 @@ describe('bounds', () => {
     expect(audit(store.handle)).toEqual({ rows: 0, units: 0 });
   });
 
-  test('a log that can outgrow the memory is rejected at construction, with advice', () => {
+  test('a log that can outgrow the memory is rejected when the limiter is created, with advice', () => {
     const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
     const log3000 = slidingLog({ limit: 3000, per: '1h' });
     let thrown: SluiceError | undefined;
@@ -210,7 +213,7 @@ describe('bounds', () => {
 });
 
 describe('options', () => {
-  test('rejects a handle that is not from sharedMemory()', () => {
+  test('a handle that is not from sharedMemory() is rejected', () => {
     expect(() => attachSharedMemory(new SharedArrayBuffer(64))).toThrow('handle');
     expect(() => attachSharedMemory({} as SharedArrayBuffer)).toThrow('handle');
     expect(() => sharedMemory({} as { maxKeys: number })).toThrow('maxKeys');
@@ -238,7 +241,7 @@ test('a check that lost its lock to another check is repeated, and both are coun
   audit(store.handle);
 });
 
-describe('a lock holder that', () => {
+describe('a lock holder', () => {
   /** Cells of a key's row, found by a fingerprint that equals the key's number. */
   const tag = 4711;
 
@@ -269,7 +272,7 @@ describe('a lock holder that', () => {
     return { handle, dies, lives, row, long, put, get, dieIn };
   }
 
-  test('dies before any change leaves the old row, and delays others for 100 ms', () => {
+  test('that dies before it changes anything leaves the old row intact, and makes other threads wait for 100 ms', () => {
     // The machine may pause, so the shortest of three runs counts.
     const blocked = [1, 2, 3].map(() => {
       const { handle, dies, lives, row, put, get } = setUp();
@@ -287,7 +290,7 @@ describe('a lock holder that', () => {
   });
 
   test.each(['short', 'long'] as const)(
-    'dies after it armed the journal leaves the complete new row: %s',
+    'that dies after it armed the journal leaves the complete new row: %s',
     (length) => {
       const { handle, dies, lives, row, long, put, get, dieIn } = setUp();
       put(dies, 1, long(1));
@@ -300,7 +303,7 @@ describe('a lock holder that', () => {
     },
   );
 
-  test('dies before its new row is in a list leaves a row that can be found', () => {
+  test('that dies before its new row is in a list leaves a row that can be found', () => {
     const { handle, dies, lives, row, long, put, get, dieIn } = setUp();
     for (let low = 1; low < 40; low++) put(dies, low, low % 3 === 0 ? long(low) : row(low));
     dieIn('link');
@@ -310,7 +313,7 @@ describe('a lock holder that', () => {
     expect(audit(handle).rows).toBe(40);
   });
 
-  test('was only slow detects that it lost the lock, and changes nothing', () => {
+  test('that was only slow detects that it lost the lock, and changes nothing', () => {
     const { dies: slow, lives, row, put, get } = setUp();
     put(slow, tag, row(1));
     const slot = slow.open(tag, 0);
@@ -327,7 +330,7 @@ describe('a lock holder that', () => {
     expect(get(lives, tag)).toBe(2);
   });
 
-  test('was only slow repeats its check, so that nothing is lost', () => {
+  test('that was only slow repeats its check, so that no charge is lost', () => {
     const { handle, dies: slow, lives, row, put, get } = setUp();
     put(slow, tag, row(2));
     const slot = slow.open(tag, 0);

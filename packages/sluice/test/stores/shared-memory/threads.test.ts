@@ -24,7 +24,7 @@ function start(workerData: object): Worker {
 const message = async (worker: Worker): Promise<unknown> => (await once(worker, 'message'))[0] as unknown;
 const signalWords = () => new Int32Array(new SharedArrayBuffer(32));
 
-describe('admits exactly the limit to 4 threads on one key', () => {
+describe('shared memory admits exactly the limit to 4 threads on one key', () => {
   test.each([
     ['gcra', 1_000_000, 100_000],
     ['window', 1_000_000, 999_000],
@@ -68,7 +68,7 @@ describe('a thread that holds the lock', () => {
     expect(Math.min(...others)).toBeLessThan(500);
   });
 
-  test('and was only stopped repeats its check, so that nothing is lost or counted twice', async () => {
+  test('and is only suspended repeats its check, so that no take is lost or counted twice', async () => {
     const store = sharedMemory({ maxKeys: 1000 });
     const limiter = createLimiter(policy, { store, name: 'test' });
     const signals = signalWords();

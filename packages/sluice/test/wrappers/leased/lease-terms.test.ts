@@ -112,7 +112,7 @@ describe.each(Object.entries(CASES))('%s', (_, { policies, over }) => {
     expect(over(hoarded(terms, spendable))).toBe(0);
   });
 
-  test('the limit would not hold if all unused units were returned at any time', () => {
+  test('the limit would not hold if all unused units could be returned at any time', () => {
     expect(worst({ ...sound, returnable: ({ left }) => left })).toBeGreaterThan(0);
   });
 });

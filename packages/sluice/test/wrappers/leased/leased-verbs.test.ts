@@ -87,7 +87,7 @@ describe('an expired lease is never spent', () => {
     expect(asked.length).toBeGreaterThan(0);
   });
 
-  test('and begins when the node requests it, not when it arrives', async () => {
+  test('because its duration is measured from the request, not from the answer', async () => {
     const limiter = limiterOf(DAY, stalled());
     await warm(limiter);
     const sent = clock.now() + LIFE;
@@ -107,7 +107,7 @@ describe('an expired lease is never spent', () => {
   });
 });
 
-test('units of a bucket fade, so that halfway through a lease, at most half of it can be spent', async () => {
+test('units of a bucket fade, so that halfway through a lease, at most half of its units can be spent', async () => {
   const limiter = limiterOf(BUCKET);
   await warm(limiter);
   const spendHere = (): number => {
@@ -157,7 +157,7 @@ test('a key with few hits never gets a lease', async () => {
 });
 
 describe('an exhausted key', () => {
-  test('is denied by the node until the announced time, and then the node asks the store again', async () => {
+  test('is denied by the node until the announced time, and then the node calls the store again', async () => {
     const limiter = limiterOf(DAY);
     await limiter.take('alice', 990);
     for (let i = 0; i < 60; i++) await limiter.take('alice');
@@ -296,7 +296,7 @@ describe('equal policies in new objects', () => {
   });
 });
 
-describe('other verbs', () => {
+describe('verbs other than take', () => {
   test('peek answers from the lease, and from the store if the lease has too few units', async () => {
     const limiter = limiterOf(BUCKET);
     await warm(limiter);
@@ -304,7 +304,7 @@ describe('other verbs', () => {
     expect(await limiter.peek('alice', 500)).toMatchObject({ allowed: true, source: 'store' });
   });
 
-  test('a refund goes to the lease from which the units came, or to the store if it is larger than that lease', async () => {
+  test('a refund is applied to the lease from which the units came, or to the store if the refund is larger than that lease', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
     const { remaining } = limiter.take('alice') as Decision;
@@ -315,7 +315,7 @@ describe('other verbs', () => {
     expect(asked).toEqual(['refund 40']);
   });
 
-  test('a refund goes to the store once the lease that it came from has ended', async () => {
+  test('a refund is applied to the store once the lease from which the units came has ended', async () => {
     // No timer fires, so only the clock shows that the lease has ended.
     const limiter = limiterOf(DAY, { clock: { now: () => clock.now(), after: () => () => {} } });
     await warm(limiter);
@@ -347,7 +347,7 @@ describe('other verbs', () => {
     expect(asked).toEqual(['take partial 5000', 'take always 3', 'reserve 875']);
   });
 
-  test('a reset ends the lease without returning units that were debited before it', async () => {
+  test('a reset ends the lease without returning units that were debited before the reset', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
     await limiter.reset('alice');
@@ -367,7 +367,7 @@ describe('other verbs', () => {
     expect(await limiter.peek('alice', { tier: 'pro' })).toMatchObject({ remaining: 2000, source: 'store' });
   });
 
-  test('units that were in flight to this node during a reset are not returned after it', async () => {
+  test('units that were in flight to this node during a reset are not returned afterwards', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
     clock.set(clock.now() + 1);
@@ -381,7 +381,7 @@ describe('other verbs', () => {
     expect(asked.filter((what) => what.startsWith('refund'))).toEqual([]);
   });
 
-  test('hits that wait for a lease during a reset are charged after it', async () => {
+  test('hits that wait for a lease during a reset are charged afterwards', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
     // As many as the lease holds are answered synchronously; the rest wait for the next lease.
@@ -423,7 +423,7 @@ describe('other verbs', () => {
 });
 
 describe('a store that does not answer', () => {
-  test('does not end a lease, but after the lease, each hit rejects', async () => {
+  test('does not end a lease, but once the lease has expired, each hit rejects', async () => {
     const limiter = limiterOf(BUCKET);
     await warm(limiter);
     store.apply = () => Promise.reject(new Error('gone'));
@@ -450,7 +450,7 @@ describe('limits too small to lease pass the conformance suite of every store', 
     test(name, () => run());
 });
 
-test('rejects invalid options', () => {
+test('leased rejects invalid options', () => {
   expect(() => leased(store, { lease: 0 })).toThrow('leased.lease');
   expect(() => leased(store, { nodes: 1.5 })).toThrow('leased.nodes');
   expect(() => leased(store, { maxKeys: -1 })).toThrow('leased.maxKeys');

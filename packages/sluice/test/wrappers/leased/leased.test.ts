@@ -55,7 +55,7 @@ describe.each(Object.entries(LEASABLE))(
   60_000,
 );
 
-describe('the same checks detect', () => {
+describe('the simulation detects', () => {
   /** Units above the limit, summed over all simulations. */
   async function found(
     checked: CheckedPolicies,
@@ -86,7 +86,7 @@ describe('the same checks detect', () => {
     },
   );
 
-  test('a store whose log forgets a debit before its last unit is spent', async () => {
+  test('a store whose log forgets a debit before the last unit of the lease is spent', async () => {
     const checked = LEASABLE['sliding log'];
     const plan = planSent(checked.policies, 'simulated');
     const load = [steady(checked.policies, 4, 400, 60_000)];
@@ -127,7 +127,7 @@ describe('the same checks detect', () => {
   });
 }, 60_000);
 
-describe('at a burst of 10,000 and 16 nodes', () => {
+describe('with a burst of 10,000 units and 16 nodes', () => {
   const NODES = 16;
   const GOALS: Readonly<Record<string, Policies>> = {
     gcra: gcra({ limit: 1000, per: '1s', burst: 10_000 }),
@@ -136,7 +136,7 @@ describe('at a burst of 10,000 and 16 nodes', () => {
     'sliding window': slidingWindow({ limit: 10_000, per: '10s' }),
     'sliding log': slidingLog({ limit: 10_000, per: '10s' }),
   };
-  const LOADS = { 'half the load that passes': 500, 'twice the load that passes': 2000 };
+  const LOADS = { 'half the load that the limit admits': 500, 'twice the load that the limit admits': 2000 };
   const cases = Object.entries(LOADS).flatMap(([load, perSecond]) =>
     Object.entries(GOALS).map(([name, policies]) => [load, name, policies, perSecond] as const),
   );

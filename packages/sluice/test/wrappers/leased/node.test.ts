@@ -43,7 +43,7 @@ async function warm(limiter: Limiter<MaybePromise<Decision>>, key = 'alice'): Pr
 
 describe('with a lease in hand', () => {
   test.each(['partial', 'always'] as const)(
-    'a take in mode %s asks the store and keeps the lease',
+    'a take in mode %s calls the store and keeps the lease',
     async (mode) => {
       const limiter = limiterOf(BUCKET);
       await warm(limiter);
@@ -53,7 +53,7 @@ describe('with a lease in hand', () => {
     },
   );
 
-  test('a refund of what the fallback charged asks the store', async () => {
+  test('a refund of what the fallback charged is sent to the store', async () => {
     const limiter = limiterOf(BUCKET);
     await warm(limiter);
     const of: Decision = { ...(await limiter.take('alice')), source: 'fallback' };
@@ -61,14 +61,14 @@ describe('with a lease in hand', () => {
     expect(asked).toEqual(['refund 1']);
   });
 
-  test('a reset of the same key under another name keeps it', async () => {
+  test('a reset of the same key in a limiter with another name keeps the lease', async () => {
     const [limiter, other] = [limiterOf(BUCKET), limiterOf(BUCKET, 'others')];
     await warm(limiter);
     await other.reset('alice');
     expect(limiter.take('alice')).toMatchObject({ source: 'lease' });
   });
 
-  test('a block returns it', async () => {
+  test('a manual block returns the lease to the store', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
     await limiter.block('alice', '1m');
@@ -76,7 +76,7 @@ describe('with a lease in hand', () => {
     expect(asked.map((what) => what.split(' ')[0])).toEqual(['refund', 'block']);
   });
 
-  test('a hit that costs more than any lease asks the store', async () => {
+  test('a hit that costs more than any lease is sent to the store', async () => {
     const limiter = limiterOf(BUCKET);
     await warm(limiter);
     expect(await limiter.take('alice', 876)).toMatchObject({ allowed: false, source: 'store' });
@@ -110,7 +110,7 @@ describe('with a lease in hand', () => {
   });
 });
 
-test('what is left of a lease is returned at its end if it would be missed until the end of a window', async () => {
+test('when a lease ends, unused units are returned if they would otherwise be lost until the end of a window', async () => {
   const limiter = limiterOf({ day: DAY, log: slidingLog({ limit: 10_000, per: '1m' }) });
   await warm(limiter);
   clock.set(clock.now() + 6000);
@@ -119,7 +119,7 @@ test('what is left of a lease is returned at its end if it would be missed until
   expect(asked.filter((what) => what.startsWith('refund'))).toHaveLength(1);
 });
 
-test('after close, every hit asks the store', async () => {
+test('after close, every hit is sent to the store', async () => {
   const limiter = limiterOf(BUCKET);
   await warm(limiter);
   await wrapped.close();
@@ -128,18 +128,18 @@ test('after close, every hit asks the store', async () => {
   expect(asked).toEqual(Array.from({ length: 10 }, () => 'take 1'));
 });
 
-test('keys longer than 1,024 characters ask the store for every hit', async () => {
+test('every hit of a key longer than 1,024 characters is sent to the store', async () => {
   const limiter = limiterOf(BUCKET);
   for (let i = 0; i < 20; i++) await limiter.take('x'.repeat(1025));
   expect(asked).toHaveLength(20);
 });
 
-test('the backend is the innermost store', () => {
+test('the backend of a leased store is the innermost store', () => {
   expect(wrapped.backend).toBe(store);
   expect(leased(wrapped).backend).toBe(store);
 });
 
-describe('an exhausted key asks again', () => {
+describe('the store is called again for an exhausted key', () => {
   /** How long the node denies by itself after the store granted less than was asked for. */
   async function deniedFor(policies: Policies, limit: number, random: number): Promise<number> {
     wrapped = leased(store, { clock, random: () => random });
@@ -153,20 +153,20 @@ describe('an exhausted key asks again', () => {
     return clock.now() - start;
   }
 
-  test('after a fraction of a short lease, if the bucket is replenished earlier', async () => {
+  test('after a fraction of the duration of a short lease, if the bucket is replenished earlier', async () => {
     // 0.4 leases of one second, and up to half as much longer.
     expect(await deniedFor(BUCKET, 1000, 0)).toBeCloseTo(400, -2);
     ({ clock, asked, store } = askedStore());
     expect(await deniedFor(BUCKET, 1000, 1)).toBeCloseTo(600, -2);
   });
 
-  test('after a few leases, if the window ends later', async () => {
+  test('after the duration of a few leases, if the window ends later', async () => {
     // 3.2 leases of five seconds, because another node may return units.
     expect(await deniedFor(DAY, 1000, 0)).toBeCloseTo(16_000, -2);
   });
 });
 
-describe('the store as a key sees it', () => {
+describe('the store of a key', () => {
   const terms = termsOf(planSent(BUCKET), 5000, 8) as Terms;
   const hits: Hit[] = [];
   let answer: Partial<Decision>;
@@ -190,7 +190,7 @@ describe('the store as a key sees it', () => {
     return [new KeyStore('k', its, node), node];
   };
 
-  test('grants no lease if the fallback answers, which gets back what it charged', async () => {
+  test('grants no lease if the fallback answers, and what the fallback charged is refunded', async () => {
     answer = { source: 'fallback', taken: 7 };
     const [key, node] = keyStore(80);
     expect(await key.debit(10, terms.longPlan)).toBeUndefined();
@@ -205,7 +205,7 @@ describe('the store as a key sees it', () => {
     expect(hits).toHaveLength(1);
   });
 
-  test('is asked by the reduced plan, or by that for long leases', async () => {
+  test('is called with the reduced plan, or with the plan for long leases', async () => {
     answer = { source: 'store', remaining: 5 };
     const logPlan = planSent(slidingLog({ limit: 1000, per: '1m' }));
     const { plan: reduced, longPlan } = termsOf(logPlan, 5000, 8) as Terms;
@@ -216,7 +216,7 @@ describe('the store as a key sees it', () => {
     expect(key.remaining).toBe(5);
   });
 
-  test('is slow if it takes as long as a short lease on average', async () => {
+  test('counts as slow if its average round trip is as long as a short lease', async () => {
     answer = { source: 'store' };
     const [key, node] = keyStore(800);
     await key.debit(1, terms.plan);
@@ -229,7 +229,7 @@ describe('the store as a key sees it', () => {
     expect(key.isSlow).toBe(true);
   });
 
-  test('announces the later of its own end of the wait and the one that the store announced', async () => {
+  test('announces the later of two instants: the end of its own wait and the end that the store announced', async () => {
     answer = { ...createLimiter(BUCKET).take('k'), retryAfter: 500 };
     const [key] = keyStore();
     await key.debit(1, terms.plan);
@@ -242,7 +242,7 @@ describe('the store as a key sees it', () => {
     expect(key.decision(1, 0, 1100)).toMatchObject({ allowed: true, retryAfter: 0 });
   });
 
-  test('gets nothing back of a lease that is used up', async () => {
+  test('gets no units back from a lease that is used up', async () => {
     answer = { source: 'store' };
     const [key] = keyStore();
     await key.debit(1, terms.plan);
@@ -266,7 +266,7 @@ describe('hits that wait for a slow store', () => {
   });
   const denied = { allowed: false } as Decision;
 
-  test('are served in order by one request, and what none of them could use is refunded', async () => {
+  test('are served in order by one request, and units that none of them could use are refunded', async () => {
     const sent: string[] = [];
     const queue = new SlowStoreQueue(
       async ({ verb, mode, cost }) => {
@@ -290,7 +290,7 @@ describe('hits that wait for a slow store', () => {
     expect(sent.at(-1)).toBe('take partial 3');
   });
 
-  test('ask for themselves if the fallback answers in place of the store', async () => {
+  test('are sent to the store one by one if the fallback answers in place of the store', async () => {
     const sent: string[] = [];
     const queue = new SlowStoreQueue(
       async ({ mode, cost }) => {
@@ -304,7 +304,7 @@ describe('hits that wait for a slow store', () => {
     expect(sent).toEqual(['partial 1', 'whole 1', 'partial 5', 'whole 2', 'whole 3']);
   });
 
-  test('all reject if the request fails, and later ones ask again', async () => {
+  test('all reject if the request fails, and later hits cause a new request', async () => {
     let isDown = true;
     const queue = new SlowStoreQueue(
       async ({ cost }) => {

@@ -17,8 +17,8 @@ function terms(policies: Policies, longest = 5000): Terms {
   return termsOf(planSent(policies), longest, NODES) as Terms;
 }
 
-describe('the terms', () => {
-  test('of a window', () => {
+describe('lease terms', () => {
+  test('are correct for a window', () => {
     const day = terms(DAY);
     expect(day).toMatchObject({
       duration: 5000,
@@ -37,7 +37,7 @@ describe('the terms', () => {
     expect(day.longPlan).toBe(day.plan);
   });
 
-  test('of a bucket', () => {
+  test('are correct for a bucket', () => {
     const bucket = terms(BUCKET);
     expect(bucket).toMatchObject({
       duration: 2500,
@@ -56,7 +56,7 @@ describe('the terms', () => {
     expect(bucket.longPlan).toBe(bucket.plan);
   });
 
-  test('of a log', () => {
+  test('are correct for a log', () => {
     const log = terms(LOG);
     expect(log).toMatchObject({
       duration: 5000,
@@ -78,7 +78,7 @@ describe('the terms', () => {
     expect(log.longPlan.id).not.toBe(log.plan.id);
   });
 
-  test('of several kinds together are the strictest of each', () => {
+  test('of several policies together are the strictest of each term', () => {
     expect(terms({ day: DAY, rate: BUCKET })).toMatchObject({
       duration: 2500,
       bindingDuration: 1000,
@@ -98,7 +98,7 @@ describe('the terms', () => {
     expect(longPlan.policies[1].params).toEqual(plan.policies[1].params);
   });
 
-  test('are undefined if leases would be shorter than 20 ms, or a node’s share smaller than 20 units', () => {
+  test('are undefined if a lease would be shorter than 20 ms, or a node’s part of the limit smaller than 20 units', () => {
     expect(termsOf(planSent(gcra({ limit: 1000, per: '200ms' })), 5000, NODES)).toBeDefined();
     expect(termsOf(planSent(gcra({ limit: 1000, per: '199ms' })), 5000, NODES)).toBeUndefined();
     expect(termsOf(planSent(fixedWindow({ limit: 160, per: '1d' })), 5000, NODES)).toBeDefined();
@@ -108,7 +108,7 @@ describe('the terms', () => {
   const granted = (taken: number, ...resetAfter: number[]): Decision =>
     ({ taken, policies: resetAfter.map((each) => ({ resetAfter: each })) }) as unknown as Decision;
 
-  test('let a lease end with its window, its log or after the longest duration', () => {
+  test('let a lease end with its window, with its log or after the maximum duration', () => {
     const short = terms(DAY).leaseFrom(granted(100, 3000), 1000);
     expect(short).toMatchObject({ left: 100, granted: 100, askedAt: 1000, unitsPerMs: Number.MAX_VALUE });
     expect([short.end, short.windowEnd, short.countedUntil]).toEqual([3997, 3997, 3997]);
@@ -123,7 +123,7 @@ describe('the terms', () => {
     expect(bucket.unitsPerMs).toBeCloseTo(0.4);
   });
 
-  test('let units be returned while the store counts them, less what a bucket replenishes meanwhile', () => {
+  test('let units be returned while the store still counts them, less the units that a bucket replenishes in the meantime', () => {
     const lease = { left: 500, granted: 500, askedAt: 0, end: 5000, unitsPerMs: 1, windowEnd: 5000 };
     const day = terms(DAY);
     expect(day.returnable({ ...lease, countedUntil: 1501 }, 500)).toBe(500);
@@ -168,7 +168,7 @@ describe('held leases', () => {
     expect(ended).toEqual([]);
   });
 
-  test('are not spent from their end on, which is reported once they are needed', () => {
+  test('are not spent once they have expired, and an expiry is reported when a hit needs the lease', () => {
     const leases = held(false);
     leases.add(lease(10, 100), 0);
     leases.add(lease(20, 200), 0);
@@ -186,7 +186,7 @@ describe('held leases', () => {
     expect(leases.units(200)).toBe(0);
   });
 
-  test('that were fetched ahead and have expired make room for another one', () => {
+  test('that were fetched ahead and have expired are removed', () => {
     const leases = held(false);
     leases.add(lease(10, 100), 0);
     leases.add(lease(20, 200), 0);
@@ -201,7 +201,7 @@ describe('held leases', () => {
     ]);
   });
 
-  test('that were fetched ahead and have faded make room for another one', () => {
+  test('that were fetched ahead and have faded are removed', () => {
     const leases = held(false);
     leases.add(lease(10, 100, { unitsPerMs: 0.1 }), 0);
     leases.add(lease(10, 200, { unitsPerMs: 0.05 }), 0);
@@ -210,7 +210,7 @@ describe('held leases', () => {
     expect([leases.covers(2, 181), leases.hasNext]).toEqual([false, false]);
   });
 
-  test('take back units until they end, and no more than they were granted', () => {
+  test('accept refunded units until they expire, up to the number that was granted', () => {
     const leases = held(false);
     expect(leases.refund(1, 0)).toBe(false);
     leases.add(lease(10, 100), 0);
@@ -219,7 +219,7 @@ describe('held leases', () => {
     expect(leases.units(99)).toBe(10);
   });
 
-  test('of a window pass their rest on to the next one in the same window', () => {
+  test('pass unused units on to the next lease in the same window', () => {
     const leases = held(true);
     leases.add(lease(10, 100, { windowEnd: 500 }), 0);
     leases.endExpired(100);
@@ -232,7 +232,7 @@ describe('held leases', () => {
     expect(ended).toEqual([[30, 500]]);
   });
 
-  test('that are used up or over are replaced by the next one', () => {
+  test('that are used up or have expired are replaced by the next lease', () => {
     const leases = held(false);
     leases.add(lease(10, 100), 0);
     leases.spend(10, 0);
@@ -250,7 +250,7 @@ describe('held leases', () => {
 });
 
 describe('demand', () => {
-  test('is an average of the units within a lease, in which older ones count less', () => {
+  test('is an average of the units per lease, in which older units have less weight', () => {
     const demand = new Demand(1000, 0);
     demand.arrived = 100;
     expect(demand.total).toBe(100);
@@ -264,14 +264,14 @@ describe('demand', () => {
     expect(demand.within(1000)).toBeCloseTo(41.5, 1);
   });
 
-  test('is multiplied by at most three while little was observed', () => {
+  test('is multiplied by at most three while the observed time is short', () => {
     const demand = new Demand(1000, 0);
     demand.arrived = 10;
     demand.reaches(0, 10);
     expect(demand.within(1000)).toBeCloseTo(30, 0);
   });
 
-  test('stays below a rate only if that was observed for a while', () => {
+  test('is reported to stay below a rate only after it was observed for a while', () => {
     const demand = new Demand(1000, 0);
     demand.arrived = 10;
     demand.reaches(0, 300);
@@ -289,21 +289,21 @@ describe('the forecast', () => {
     return forecast;
   };
 
-  test('is that the limit binds while less than an eighth of it is left, and for a window after it did', () => {
+  test('treats the limit as binding while less than an eighth of it is left, and for one window afterwards', () => {
     const forecast = new Forecast(terms(BUCKET), 0);
     expect([undefined, 110, 109].map((left) => forecast.isBinding(left, 0))).toEqual([false, false, true]);
     forecast.fellShort(0);
     expect([forecast.isBinding(875, 9999), forecast.isBinding(875, 10_000)]).toEqual([true, false]);
   });
 
-  test('is that a log binds unless demand is light', () => {
+  test('treats a log as binding unless demand is light', () => {
     const log = terms(LOG);
     expect(new Forecast(log, 0).isBinding(10_000, 0)).toBe(true);
     expect(asked(new Forecast(log, 0), 60, 5000).isBinding(10_000, 5000)).toBe(false);
     expect(asked(new Forecast(log, 0), 80, 5000).isBinding(10_000, 5000)).toBe(true);
   });
 
-  test('sizes a batch by demand, by what is left in the store and by the hit that waits', () => {
+  test('sizes a batch by demand, by the units left in the store and by the hit that waits', () => {
     const forecast = asked(new Forecast(terms(BUCKET), 0), 100, 2500);
     // Nine tenths of 100 units, and eight tenths of the 40 units of a binding lease.
     expect(forecast.batchFor(1, false, 875, 2500)).toBe(90);
@@ -315,7 +315,7 @@ describe('the forecast', () => {
     expect(forecast.batchFor(100, false, 875, 2500)).toBe(125);
   });
 
-  test('is that a lease lasts at most until the window of the last one ends', () => {
+  test('assumes that a lease lasts at most until the window of the previous lease ends', () => {
     const forecast = asked(new Forecast(terms(DAY), 0), 1000, 5000);
     expect(forecast.batchFor(1, false, 100_000, 5000)).toBe(250);
     const window = { windowEnd: 6000 } as Lease;

@@ -39,7 +39,7 @@ const failing = (message: string, options: ResilientOptions = {}): Limiter<Promi
 describe.each([
   ['SLUICE_STORE_WRONG_TYPE', 'WRONGTYPE Operation against a key holding the wrong kind of value'],
   ['SLUICE_STORE_SCRIPT', 'ERR Error running script: attempt to index a nil value'],
-])('%s', (code, error) => {
+])('the warning %s', (code, error) => {
   test('appears once, and says what happened and what decides instead of the store', async () => {
     const limiter = failing(error);
     for (let i = 0; i < 20; i++) expect((await limiter.take('k')).source).toBe('fallback');
@@ -61,7 +61,7 @@ describe.each([
   });
 });
 
-test('SLUICE_STORE_OVERLOADED appears once when more hits are in flight than maxInFlight allows', async () => {
+test('the warning SLUICE_STORE_OVERLOADED appears once when more hits are in flight than maxInFlight allows', async () => {
   const limiter = limiterOver(() => new Promise(() => {}), { maxInFlight: 2, deadline: '1m' });
   void limiter.take('a');
   void limiter.take('b');
@@ -71,7 +71,7 @@ test('SLUICE_STORE_OVERLOADED appears once when more hits are in flight than max
   ]);
 });
 
-test('failures that a limiter answers as onFailure are announced', async () => {
+test('failures are announced even if onFailure is a limiter', async () => {
   await failing('WRONGTYPE', { onFailure: createLimiter('1/s') }).take('k');
   expect(warnings()[0].message).toContain('the limiter given as onFailure decides');
 });
@@ -91,7 +91,7 @@ test('each kind of failure is announced once for each store', async () => {
   ]);
 });
 
-describe('SLUICE_STORE_UNAVAILABLE', () => {
+describe('the warning SLUICE_STORE_UNAVAILABLE', () => {
   test('appears once when a breaker opens, and says why and what decides instead', async () => {
     const limiter = failing('read ECONNRESET', { onFailure: 'deny' });
     for (let i = 0; i < 3; i++) await limiter.take('k');
@@ -107,7 +107,7 @@ describe('SLUICE_STORE_UNAVAILABLE', () => {
     ]);
   });
 
-  test('names the fault only once if the store reports it as such', async () => {
+  test('does not repeat the fault if the store itself rejects with a StoreUnavailable', async () => {
     const limiter = limiterOver(() => Promise.reject(new StoreUnavailable('loading')), {
       onFailure: 'throw',
     });

@@ -26,14 +26,14 @@ function limiterOver(options: ResilientOptions, store = gone()): Limiter<Promise
 describe("onFailure: 'allow'", () => {
   const limiter = limiterOver({ onFailure: 'allow' });
 
-  test('reports that a take and a reservation were charged their cost', async () => {
+  test('reports that takes and reservations were charged their cost', async () => {
     expect(await limiter.take('k', 3)).toMatchObject({ allowed: true, taken: 3, source: 'fallback' });
     for (const mode of ['partial', 'always'] as const)
       expect(await limiter.take('k', { cost: 4, mode })).toMatchObject({ allowed: true, taken: 4 });
     expect((await limiter.reserve('k', 2)).decision).toMatchObject({ allowed: true, taken: 2 });
   });
 
-  test('reports that nothing else was charged', async () => {
+  test('reports that calls of other verbs were charged nothing', async () => {
     for (const answer of [
       limiter.peek('k', 3),
       limiter.refund('k', 3),
@@ -54,7 +54,7 @@ test("onFailure: 'deny' reports that nothing was charged", async () => {
 });
 
 describe('a limiter as onFailure', () => {
-  test('takes as many units as fit in partial mode', async () => {
+  test('takes as many units as are available in partial mode', async () => {
     const limiter = limiterOver({ onFailure: createLimiter(fixedWindow({ limit: 5, per: '1d' })) });
     const taken = await limiter.take('k', { cost: 8, mode: 'partial' });
     expect(taken).toMatchObject({ allowed: true, taken: 5, remaining: 0, source: 'fallback' });
@@ -77,7 +77,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('an open breaker sends no more probes than maxInFlight while none of them is answered', async () => {
+test('an open breaker sends at most maxInFlight probes while none of them is answered', async () => {
   vi.useFakeTimers();
   const store = gone();
   const limiter = limiterOver({ onFailure: 'allow', maxInFlight: 2, deadline: '1m' }, store);

@@ -23,8 +23,8 @@ async function open({ network, limiter }: Setup): Promise<void> {
   network.names.length = 0;
 }
 
-describe('a circuit breaker opens', () => {
-  test('at the fourth consecutive failure, and no further hit is sent', async () => {
+describe('a circuit breaker', () => {
+  test('opens at the fourth consecutive failure, and no further hit is sent', async () => {
     const { network, limiter, events } = await overNetwork('10/day', { onFailure: 'allow' });
     network.error = LOST;
     for (let i = 0; i < 3; i++) await limiter.take('k');
@@ -37,7 +37,7 @@ describe('a circuit breaker opens', () => {
     expect(events).toHaveLength(1);
   });
 
-  test('only if no hit succeeds between the failures', async () => {
+  test('opens only if no hit succeeds between the failures', async () => {
     const { network, limiter, events } = await overNetwork('10/day', { onFailure: 'allow' });
     for (const error of [LOST, LOST, LOST, undefined, LOST, LOST, LOST]) {
       network.error = error;
@@ -46,7 +46,7 @@ describe('a circuit breaker opens', () => {
     expect(events).toEqual([]);
   });
 
-  test('not by hits that were in flight together and fail within 10 ms', async () => {
+  test('is not opened by hits that were in flight together and fail within 10 ms', async () => {
     const { network, limiter, events } = await overNetwork('10/day', { onFailure: 'allow' });
     network.error = LOST;
     const failAfter = async (...delays: number[]): Promise<void> => {
@@ -70,7 +70,7 @@ describe('a circuit breaker opens', () => {
     expect(events).toMatchObject([{ type: 'open' }]);
   });
 
-  test('not by errors about one key, one hit or an invalid policy', async () => {
+  test('is not opened by errors about one key, one hit or an invalid policy', async () => {
     const { network, limiter, events } = await overNetwork('10/day', { onFailure: 'allow' });
     for (const message of ['WRONGTYPE Operation against a key', 'ERR user_script:1: failed']) {
       network.error = new Error(message);
@@ -81,7 +81,7 @@ describe('a circuit breaker opens', () => {
     expect(events).toEqual([]);
   });
 
-  test('not by a server that refuses for lack of permission, because it answers', async () => {
+  test('is not opened by a server that rejects hits because of a missing permission, since the server does answer', async () => {
     const { network, limiter, events } = await overNetwork('10/day', { onFailure: 'allow' });
     const refusal = new SluiceError('ERR_PERMISSION', 'redis.client', 'NOPERM');
     for (const error of [LOST, LOST, LOST, refusal, LOST, LOST, LOST]) {
@@ -91,7 +91,7 @@ describe('a circuit breaker opens', () => {
     expect(events).toEqual([]);
   });
 
-  test('even if a hit with an invalid policy failed between the failures', async () => {
+  test('opens even if a hit with an invalid policy failed between the failures', async () => {
     const { network, limiter, events } = await overNetwork('10/day', { onFailure: 'allow' });
     for (const error of [LOST, LOST, LOST, new SluiceError('ERR_NUMBER', 'limit', -1), LOST]) {
       network.error = error;
@@ -100,7 +100,7 @@ describe('a circuit breaker opens', () => {
     expect(events).toMatchObject([{ type: 'open' }]);
   });
 
-  test('and calls onEvent, whose errors do not reject a check', async () => {
+  test('calls onEvent when it opens, and an error in onEvent does not reject a check', async () => {
     const { network, limiter } = await overNetwork('10/day', {
       onFailure: 'allow',
       onEvent() {
@@ -113,7 +113,7 @@ describe('a circuit breaker opens', () => {
 });
 
 describe('an open circuit breaker', () => {
-  test('is probed every 100 ms by a write to a row of its own, and closes when one succeeds', async () => {
+  test('sends a probe every 100 ms, which writes to a separate row, and closes when a probe succeeds', async () => {
     const setup = await overNetwork('10/day', { onFailure: 'allow' });
     const { network, limiter, witness, events } = setup;
     await open(setup);
@@ -145,7 +145,7 @@ describe('an open circuit breaker', () => {
     expect(setup.events.map(({ type }) => type)).toEqual(['open', 'close', 'open']);
   });
 
-  test('lets hits wait for the next probe if the last one is a second old', async () => {
+  test('lets hits wait for the next probe if the last probe is a second old', async () => {
     const setup = await overNetwork('10/day', { onFailure: 'allow' });
     const { network, limiter } = setup;
     network.delay = 0;
@@ -167,7 +167,7 @@ describe('an open circuit breaker', () => {
     expect(await after(0, setup.limiter.take('k'))).toBe('circuit-open');
   });
 
-  test('does not let hits wait for a probe that fails, nor the hits after it', async () => {
+  test('stops letting hits wait once a probe has failed', async () => {
     const setup = await overNetwork('10/day', { onFailure: 'throw' });
     const { network, limiter } = setup;
     await open(setup);
@@ -191,7 +191,7 @@ describe('an open circuit breaker', () => {
     expect(network.sent).toEqual(['block 0', 'block 0']);
   });
 
-  test('lets hits wait again for a later probe, each time the last one is a second old', async () => {
+  test('lets hits wait for a later probe again whenever the last probe is a second old', async () => {
     const setup = await overNetwork('10/day', { onFailure: 'throw' });
     const { network, limiter } = setup;
     await open(setup);
@@ -206,7 +206,7 @@ describe('an open circuit breaker', () => {
     expect(await after(60, limiter.take('k'))).toMatchObject({ source: 'store' });
   });
 
-  test('lets hits wait for a slow probe even if a later one has failed', async () => {
+  test('lets hits wait for a slow probe even if a later probe has failed', async () => {
     const setup = await overNetwork('10/day', { onFailure: 'throw', deadline: '1m' });
     const { network, limiter } = setup;
     await open(setup);

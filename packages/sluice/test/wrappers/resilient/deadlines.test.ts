@@ -13,7 +13,7 @@ afterEach(() => {
 });
 
 describe('a hit', () => {
-  test('gets 200 ms by default, and the answer of the store if it arrives in that time', async () => {
+  test('has a deadline of 200 ms by default, and gets the answer of the store if it arrives in that time', async () => {
     const { network, limiter } = await overNetwork('10/day', { onFailure: 'throw' });
     network.delay = 199;
     expect(await after(199, limiter.take('k'))).toMatchObject({ source: 'store', remaining: 9 });
@@ -28,7 +28,7 @@ describe('a hit', () => {
     expect(result).toBe('deadline');
   });
 
-  test('gets the rest of two seconds until the store has answered once, but never less than the deadline', async () => {
+  test('has until two seconds after the first hit if the store has never answered, but at least the usual deadline', async () => {
     const { network, limiter } = overNewNetwork('10/day', { onFailure: 'throw', deadline: 200 });
     network.delay = 10_000;
     const results: [number, unknown][] = [];
@@ -70,7 +70,7 @@ describe('a hit', () => {
     expect(network.sent).toEqual(['take 1']);
   });
 
-  test('is not sent again at the end of the two seconds, nor if the client may have sent it', async () => {
+  test('is not sent again two seconds after the first hit, nor if the client may already have sent it', async () => {
     const { network, limiter } = overNewNetwork('10/day', { onFailure: 'throw' });
     network.error = new Error('The client is offline');
     const first = after(0, limiter.take('k'));
@@ -83,7 +83,7 @@ describe('a hit', () => {
     expect(other.network.sent).toHaveLength(1);
   });
 
-  test('fails immediately if maxInFlight others are in flight', async () => {
+  test('fails immediately if maxInFlight other hits are in flight', async () => {
     const { network, limiter } = await overNetwork('10/day', { onFailure: 'throw', maxInFlight: 2 });
     network.delay = 50;
     const taken = [limiter.take('a'), limiter.take('b')];
@@ -101,7 +101,7 @@ describe('a hit', () => {
     expect(await after(0, limiter.take('c'))).toMatchObject({ source: 'store' });
   });
 
-  test('that fails after its deadline is not counted as answered twice', async () => {
+  test('that fails after its deadline is not subtracted twice from the hits in flight', async () => {
     const { network, limiter } = await overNetwork('10/day', { onFailure: 'throw', maxInFlight: 1 });
     network.delay = 300;
     network.error = new Error('read ECONNRESET');
@@ -124,7 +124,7 @@ describe('a queue of deadlines', () => {
   const named = (name: string) => () =>
     expired.push([name, 10 * Math.round((systemClock.now() - start) / 10)]);
 
-  test('expires each of them at its time with a single timer', async () => {
+  test('expires each deadline on time with a single timer', async () => {
     const queue = deadlines(100);
     for (const name of ['a', 'b', 'c']) {
       queue.set(named(name));
@@ -140,7 +140,7 @@ describe('a queue of deadlines', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('passes the time since which the caller has waited', async () => {
+  test('passes to the callback the time at which the caller started to wait', async () => {
     const queue = deadlines(100);
     const seen: number[] = [];
     await vi.advanceTimersByTimeAsync(50);
@@ -167,7 +167,7 @@ describe('a queue of deadlines', () => {
     expect(expired).toEqual([['b', 110]]);
   });
 
-  test('orders deadlines with other ends by when they end', async () => {
+  test('expires deadlines that were given their own end in the order of their ends', async () => {
     const queue = deadlines(100);
     queue.set(named('d'), start, start + 400);
     queue.set(named('b'), start, start + 200);
@@ -182,7 +182,7 @@ describe('a queue of deadlines', () => {
     ]);
   });
 
-  test('keeps thousands of deadlines in order while earlier ones are canceled', async () => {
+  test('keeps thousands of deadlines in order while earlier deadlines are canceled', async () => {
     const queue = deadlines(10_000);
     const cancels = Array.from({ length: 3000 }, (_, i) => {
       vi.advanceTimersByTime(1);
@@ -214,7 +214,7 @@ describe('a queue of deadlines', () => {
       vi.spyOn(performance, 'now').mockImplementation(() => now() + stall);
     });
 
-    test('gives overdue hits as much more time as the stall took', async () => {
+    test('extends overdue deadlines by the duration of the stall', async () => {
       const queue = deadlines(100);
       queue.set(named('a'));
       stall = 50;
@@ -224,7 +224,7 @@ describe('a queue of deadlines', () => {
       expect(expired).toEqual([['a', 200]]);
     });
 
-    test('gives no more time than a deadline, and gives it only once', async () => {
+    test('extends a deadline by at most its own length, and only once', async () => {
       const queue = deadlines(100);
       queue.set(named('a'));
       stall = 1000;
@@ -236,7 +236,7 @@ describe('a queue of deadlines', () => {
       expect(expired.map(([name]) => name)).toEqual(['a']);
     });
 
-    test('gives no more time for a delay of a few milliseconds', async () => {
+    test('does not extend a deadline after a delay of a few milliseconds', async () => {
       const queue = deadlines(100);
       queue.set(named('a'));
       stall = 3;

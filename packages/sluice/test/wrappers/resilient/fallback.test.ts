@@ -54,7 +54,7 @@ describe("onFailure: 'deny'", () => {
 });
 
 describe("onFailure: 'allow'", () => {
-  test('shows the numbers of an unused key', async () => {
+  test('reports the numbers of an unused key', async () => {
     expect(await limiterOver('10/day', 'allow').take('k')).toMatchObject({
       allowed: true,
       remaining: 10,
@@ -89,7 +89,7 @@ describe("onFailure: 'local'", () => {
     expect((await limiter.take('k', 3)).allowed).toBe(true);
   });
 
-  test('gives back a fallback place, and renews it', async () => {
+  test('renews and releases a place that the fallback granted', async () => {
     const clock = manualClock();
     const limiter = limiterOver(concurrency({ limit: 2, lease: '1m' }), 'local', { clock });
     const of = await limiter.take('k');
@@ -103,7 +103,7 @@ describe("onFailure: 'local'", () => {
 });
 
 describe('onFailure: { local: 1 / processes }', () => {
-  test('allows that share of each limit, and names it as the limit', async () => {
+  test('allows that fraction of each limit, and reports it as the limit', async () => {
     const limiter = limiterOver(fixedWindow({ limit: 100, per: '1d' }), { local: 0.25 });
     expect(await limiter.take('k', 20)).toMatchObject({ allowed: true, limit: 25, remaining: 5 });
     expect(await limiter.take('k', 6)).toMatchObject({ allowed: false, remaining: 5 });
@@ -112,7 +112,7 @@ describe('onFailure: { local: 1 / processes }', () => {
     expect((await limiter.peek('k')).remaining).toBe(3);
   });
 
-  test('replenishes that share in the same time', async () => {
+  test('replenishes that fraction of the limit per window', async () => {
     const clock = manualClock();
     const limiter = limiterOver(gcra({ limit: 60, per: '1m' }), { local: 0.5 }, { clock });
     await limiter.take('k', 30);
@@ -121,7 +121,7 @@ describe('onFailure: { local: 1 / processes }', () => {
     expect((await limiter.peek('k')).remaining).toBe(10);
   });
 
-  test('reserves at the price of the share', async () => {
+  test('delays reservations according to the reduced rate', async () => {
     const clock = manualClock();
     const limiter = limiterOver(gcra({ limit: 60, per: '1m' }), { local: 0.5 }, { clock });
     await limiter.take('k', 30);
@@ -130,12 +130,12 @@ describe('onFailure: { local: 1 / processes }', () => {
     expect(reservation.delay).toBe(10_000);
   });
 
-  test('rounds the share of a limit down', async () => {
+  test('rounds the fraction of a limit down', async () => {
     const limiter = limiterOver('100/day fixed-window', { local: 0.3 });
     expect((await limiter.take('k')).limit).toBe(30);
   });
 
-  test('books turns of a pacer at the price of the share', async () => {
+  test('books turns of a pacer at the reduced rate', async () => {
     const clock = manualClock();
     const limiter = limiterOver(pacer({ limit: 60, per: '1m' }), { local: 0.5 }, { clock });
     const delays: number[] = [];
@@ -143,14 +143,14 @@ describe('onFailure: { local: 1 / processes }', () => {
     expect(delays).toEqual([0, 2000, 4000]);
   });
 
-  test('denies a key for about one window, however much it attempts in mode always', async () => {
+  test('denies a key for about one window, however many units it attempts to take in mode always', async () => {
     const clock = manualClock();
     const limiter = limiterOver(gcra({ limit: 60, per: '1m' }), { local: 0.5 }, { clock });
     expect((await limiter.take('k', { cost: 1000, mode: 'always' })).taken).toBe(59.5);
     expect((await limiter.take('k')).retryAfter).toBe(61_000);
   });
 
-  test('allows exactly a 49th of the limit, and at least one unit', async () => {
+  test('allows exactly 1/49 of the limit, but at least one unit', async () => {
     const limiter = limiterOver('98/day fixed-window', { local: 1 / 49 });
     expect((await limiter.take('k', 2)).allowed).toBe(true);
     expect((await limiter.take('k')).allowed).toBe(false);
@@ -159,7 +159,7 @@ describe('onFailure: { local: 1 / processes }', () => {
     expect((await small.take('k')).allowed).toBe(false);
   });
 
-  test('advises a retry at the next probe for a cost that only the whole limit admits', async () => {
+  test('advises a retry at the next probe for a cost that only the full limit would admit', async () => {
     const limiter = limiterOver('100/day fixed-window', { local: 0.25 });
     expect(await limiter.take('k', 26)).toMatchObject({ allowed: false, retryAfter: 100 });
     expect(await limiter.take('k', 100)).toMatchObject({ allowed: false, retryAfter: 100 });
@@ -168,7 +168,7 @@ describe('onFailure: { local: 1 / processes }', () => {
     expect(await both.take('k', 26)).toMatchObject({ allowed: false, retryAfter: Infinity });
   });
 
-  test('counts denials in full', async () => {
+  test('does not reduce the number of denials after which a penalty blocks', async () => {
     const limiter = limiterOver(
       { rate: fixedWindow({ limit: 4, per: '1d' }), ban: penalty({ after: 4, within: '1d', block: '1d' }) },
       { local: 0.5 },
@@ -179,7 +179,7 @@ describe('onFailure: { local: 1 / processes }', () => {
     expect((await limiter.take('k')).policy).toBe('ban');
   });
 
-  test('closes the store in memory together with the store', async () => {
+  test('closes the wrapped store when the resilient store is closed', async () => {
     let closed = 0;
     const store = resilient(
       { clock: memory().clock, apply: () => Promise.reject(REFUSED), close: () => void closed++ },
@@ -196,7 +196,7 @@ describe('onFailure: { local: 1 / processes }', () => {
     },
   );
 
-  test('has no other option', () => {
+  test('accepts no option other than local', () => {
     expect(() => limiterOver('1/s', { local: 0.5, share: 1 } as never)).toThrow(/share/);
   });
 });
@@ -208,7 +208,7 @@ test.each(['open', '', null, 5, {}, { take: 1 }, () => {}])('onFailure cannot be
 });
 
 describe('a limiter as onFailure', () => {
-  test('is asked with every verb, key, cost and duration', async () => {
+  test('is called with the same verb, key, cost and duration', async () => {
     const own = createLimiter(fixedWindow({ limit: 10, per: '1d' }));
     const limiter = limiterOver(fixedWindow({ limit: 100, per: '1d' }), own);
     expect(await limiter.take('k', 3)).toMatchObject({ limit: 10, remaining: 7, source: 'fallback' });
@@ -224,14 +224,14 @@ describe('a limiter as onFailure', () => {
     expect(own.peek('k').remaining).toBe(10);
   });
 
-  test('gives back what it charged for a decision', async () => {
+  test('refunds what it charged for a decision', async () => {
     const own = createLimiter(fixedWindow({ limit: 10, per: '1d' }));
     const limiter = limiterOver(fixedWindow({ limit: 100, per: '1d' }), own);
     const of = await limiter.take('k', 3);
     expect(await limiter.refund('k', { cost: 3, of })).toMatchObject({ remaining: 10, source: 'fallback' });
   });
 
-  test('releases the place that it charged for a decision, not the oldest one', async () => {
+  test('releases the place that it charged for a decision, not the oldest place', async () => {
     const clock = manualClock();
     const policy = concurrency({ limit: 2, lease: '10s' });
     const own = createLimiter(policy, { store: memory({ clock }) });
@@ -256,7 +256,7 @@ describe('a limiter as onFailure', () => {
     expect(own.peek('k').policies.map(({ remaining }) => remaining)).toEqual([8, 9]);
   });
 
-  test('may lack renew', async () => {
+  test('may be an object without renew', async () => {
     const own: Substitute = { ...createLimiter(concurrency({ limit: 5, lease: '1m' })) };
     delete own.renew;
     const limiter = limiterOver(concurrency({ limit: 5, lease: '1m' }), own);

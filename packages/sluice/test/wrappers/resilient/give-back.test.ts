@@ -46,17 +46,17 @@ function charged(policies: Policies, cost = 1): [Hit, Decision] {
   return seen as [Hit, Decision];
 }
 
-describe('a late charge is undone', () => {
+describe('a late charge', () => {
   const NOW = 1_000_000;
   const undone = (policies: Policies, late: number, keepsRates = false, cost = 1) =>
     hitsToUndo(...charged(policies, cost), NOW - late, NOW, keepsRates).map(({ verb, cost }) => [verb, cost]);
 
-  test('by a release if it holds a place', () => {
+  test('is undone by a release if it holds a place', () => {
     expect(undone(concurrency({ limit: 5, lease: '1m' }), 500)).toEqual([['release', 1]]);
     expect(undone(concurrency({ limit: 5, lease: '1m' }), 500, true)).toEqual([['release', 1]]);
   });
 
-  test('by a refund while a window or a log still counts it', () => {
+  test('is undone by a refund while a window or a log still counts it', () => {
     expect(undone(fixedWindow({ limit: 5, per: '1d', align: 'first' }), 500, false, 3)).toEqual([
       ['refund', 3],
     ]);
@@ -65,7 +65,7 @@ describe('a late charge is undone', () => {
     expect(undone(slidingLog({ limit: 5, per: '1m' }), 60_000)).toEqual([]);
   });
 
-  test('except for units that a bucket has replenished since', () => {
+  test('is undone except for units that a bucket has replenished since', () => {
     expect(undone(gcra({ limit: 100, per: '1s' }), 500)).toEqual([]);
     // 0.5 s and the second that the refund may take, at 2 units per second.
     expect(undone(gcra({ limit: 100, per: '50s' }), 500, false, 8)).toEqual([['refund', 5]]);
@@ -74,11 +74,11 @@ describe('a late charge is undone', () => {
     ]);
   });
 
-  test('not at all if it is unknown how much was replenished', () => {
+  test('is not undone if it is unknown how much was replenished', () => {
     expect(undone(minInterval({ every: '1m' }), 500)).toEqual([]);
   });
 
-  test('by a refund and a release that add up to the charge, if places are combined with a bucket', () => {
+  test('is undone by a refund and a release that add up to the charge, if places are combined with a bucket', () => {
     const both = { rate: gcra({ limit: 100, per: '50s' }), slots: concurrency({ limit: 10, lease: '1m' }) };
     expect(undone(both, 500, false, 8)).toEqual([
       ['refund', 5],
@@ -222,7 +222,7 @@ test('the record of resets is bounded, and treats a row that it has dropped as r
   expect(resets.since('another', systemClock.now() + 1)).toBe(false);
 });
 
-test('pending returns are bounded, retried until they are too late, and dropped when the store closes', async () => {
+test('pending refunds and releases are bounded, retried until it is too late, and dropped when the store closes', async () => {
   const [hit] = charged(concurrency({ limit: 5, lease: 60_000 }));
   let tries = 0;
   const pending = pendingReturns(() => {

@@ -47,7 +47,7 @@ async function open({ network, limiter }: Setup): Promise<void> {
 describe('a charge that the store makes after the deadline', () => {
   const fallbacks = (policies: Policies) => ['throw', 'deny', 'local', createLimiter(policies)] as const;
 
-  test('is refunded, unless the caller was admitted without a count', async () => {
+  test("is refunded, unless onFailure 'allow' admitted the caller", async () => {
     for (const onFailure of fallbacks(WINDOW)) {
       const setup = await overNetwork(WINDOW, { onFailure, deadline: DEADLINE });
       await late(setup, 500, () => setup.limiter.take('a', 3));
@@ -79,7 +79,7 @@ describe('a charge that the store makes after the deadline', () => {
     }
   });
 
-  test('is reported to the hook that forgets remembered denials', async () => {
+  test('is reported, when it is undone, to the hook that forgets cached denials', async () => {
     const returned: string[] = [];
     const givenBack = ({ verb, key }: { verb: string; key: string }) => void returned.push(`${verb} ${key}`);
     const setup = await overNetwork(SLOTS, { onFailure: 'throw', deadline: DEADLINE }, { givenBack });
@@ -88,7 +88,7 @@ describe('a charge that the store makes after the deadline', () => {
     expect(returned).toEqual(['release a']);
   });
 
-  test('is not undone if the store denied it or cannot say when it is replenished', async () => {
+  test('is not undone if the store denied the hit or cannot report when the charge is replenished', async () => {
     const setup = await overNetwork(minInterval({ every: '1h' }), { onFailure: 'throw', deadline: DEADLINE });
     await late(setup, 500, () => setup.limiter.take('a'));
     await vi.advanceTimersByTimeAsync(1000);
@@ -161,7 +161,7 @@ describe('a charge that the store makes after the deadline', () => {
     expect(setup.network.sent.at(-1)).toBe('release 1');
   });
 
-  test('is undone when a hit is answered if maxInFlight hits were in flight', async () => {
+  test('is undone once another hit is answered if maxInFlight hits were in flight', async () => {
     const setup = await overNetwork(SLOTS, { onFailure: 'throw', deadline: DEADLINE, maxInFlight: 1 });
     await late(setup, 150, () => setup.limiter.take('a'));
     setup.network.delay = 90;
@@ -174,7 +174,7 @@ describe('a charge that the store makes after the deadline', () => {
     expect(setup.network.sent).toEqual(['peek 1', 'release 1']);
   });
 
-  test('of a renewal releases the place, because its holder was told that the renewal failed', async () => {
+  test('for a renewal is undone by releasing the place, because the renewal was reported as failed', async () => {
     const both = { rate: WINDOW, slots: SLOTS };
     const setup = await overNetwork(both, { onFailure: 'throw', deadline: DEADLINE });
     const of = await setup.limiter.take('a');
@@ -243,7 +243,7 @@ describe('a release that fails', () => {
     expect(setup.witness.peek('a').remaining).toBe(19);
   });
 
-  test('frees only the places that were held, even if its caller repeats it', async () => {
+  test('frees only the places that were held, even if the caller repeats the release', async () => {
     for (const places of [1, 2]) {
       const setup = await overNetwork(SLOTS, { onFailure: 'throw', deadline: DEADLINE });
       setup.witness.take('a', 10);
@@ -255,7 +255,7 @@ describe('a release that fails', () => {
     }
   });
 
-  test('is dropped when its caller repeats it successfully', async () => {
+  test('is dropped when the caller repeats the release successfully', async () => {
     const setup = await overNetwork(SLOTS, { onFailure: 'throw', deadline: DEADLINE });
     setup.witness.take('a', 10);
     await held(setup, 1);
@@ -336,29 +336,6 @@ describe('a release that fails', () => {
     expect(setup.witness.peek('a').remaining).toBe(20);
   });
 
-  test('is not repeated as a refund of a rate', async () => {
-    const setup = await overNetwork(WINDOW, { onFailure: 'throw', deadline: DEADLINE });
-    const of = await setup.limiter.take('a', 5);
-    setup.network.error = READ_ONLY;
-    await after(0, setup.limiter.refund('a', { cost: 5, of }));
-    setup.network.error = undefined;
-    await vi.advanceTimersByTimeAsync(1000);
-    expect(setup.witness.peek('a').remaining).toBe(95);
-  });
-
-  test('is repeated as a release of the place if a refund of a rate and a place fails', async () => {
-    const setup = await overNetwork(
-      { rate: WINDOW, slots: SLOTS },
-      { onFailure: 'throw', deadline: DEADLINE },
-    );
-    const of = await setup.limiter.take('a');
-    setup.network.error = READ_ONLY;
-    await after(0, setup.limiter.refund('a', { of }));
-    setup.network.error = undefined;
-    await vi.advanceTimersByTimeAsync(1000);
-    expect(setup.witness.peek('a').policies.map(({ remaining }) => remaining)).toEqual([99, 20]);
-  });
-
   test('is not repeated after the store was closed', async () => {
     const setup = await overNetwork(SLOTS, { onFailure: 'throw', deadline: DEADLINE });
     await held(setup, 1);
@@ -369,6 +346,26 @@ describe('a release that fails', () => {
     await vi.advanceTimersByTimeAsync(1000);
     expect(setup.network.sent).toEqual([]);
   });
+});
+
+test('a failed refund to a rate is not repeated', async () => {
+  const setup = await overNetwork(WINDOW, { onFailure: 'throw', deadline: DEADLINE });
+  const of = await setup.limiter.take('a', 5);
+  setup.network.error = READ_ONLY;
+  await after(0, setup.limiter.refund('a', { cost: 5, of }));
+  setup.network.error = undefined;
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(setup.witness.peek('a').remaining).toBe(95);
+});
+
+test('a failed refund to a rate and a place releases the place later, but does not refund the rate', async () => {
+  const setup = await overNetwork({ rate: WINDOW, slots: SLOTS }, { onFailure: 'throw', deadline: DEADLINE });
+  const of = await setup.limiter.take('a');
+  setup.network.error = READ_ONLY;
+  await after(0, setup.limiter.refund('a', { of }));
+  setup.network.error = undefined;
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(setup.witness.peek('a').policies.map(({ remaining }) => remaining)).toEqual([99, 20]);
 });
 
 describe('a charge of the fallback', () => {
@@ -387,7 +384,7 @@ describe('a charge of the fallback', () => {
     return { setup, own, of };
   }
 
-  test('is refunded and released there when the store is back', async () => {
+  test('is refunded or released in the fallback when the store is back', async () => {
     const rate = await takenFromFallback(WINDOW, 5);
     expect(rate.own.peek('a').remaining).toBe(95);
     await rate.setup.limiter.refund('a', { cost: 5, of: rate.of });
@@ -398,7 +395,7 @@ describe('a charge of the fallback', () => {
     expect([...rate.setup.network.sent, ...slots.setup.network.sent]).toEqual([]);
   });
 
-  test('is found without a decision if it holds a place', async () => {
+  test('is released even without its decision if it holds a place', async () => {
     const { setup, own } = await takenFromFallback(SLOTS, 2);
     await setup.limiter.take('a', 3);
     setup.network.sent.length = 0;
@@ -410,7 +407,7 @@ describe('a charge of the fallback', () => {
     expect(setup.witness.peek('a').remaining).toBe(20);
   });
 
-  test('is given back there only once', async () => {
+  test('is released in the fallback only once', async () => {
     const { setup, own, of } = await takenFromFallback(SLOTS);
     own.take('a');
     await setup.limiter.release('a', { of });
@@ -420,7 +417,7 @@ describe('a charge of the fallback', () => {
     expect(setup.witness.peek('a').remaining).toBe(20);
   });
 
-  test('is not given back by releasing a place of the store without a decision', async () => {
+  test('is not undone when a place of the store is released without a decision', async () => {
     const own = createLimiter(SLOTS);
     own.take('a');
     const setup = await overNetwork(SLOTS, { onFailure: own, deadline: DEADLINE });
@@ -430,7 +427,7 @@ describe('a charge of the fallback', () => {
     expect(own.peek('a').remaining).toBe(19);
   });
 
-  test('is renewed there', async () => {
+  test('is renewed in the fallback', async () => {
     const { setup, own, of } = await takenFromFallback(SLOTS);
     await vi.advanceTimersByTimeAsync(40_000);
     const renewed = await setup.limiter.renew('a', { of });
@@ -442,7 +439,7 @@ describe('a charge of the fallback', () => {
     expect(setup.network.sent).toEqual([]);
   });
 
-  test('is not made by giving back what the store charged', async () => {
+  test('is not undone by a refund of what the store charged', async () => {
     for (const policies of [WINDOW, SLOTS]) {
       const own = createLimiter(policies);
       const setup = await overNetwork(policies, { onFailure: own, deadline: DEADLINE });
@@ -455,7 +452,7 @@ describe('a charge of the fallback', () => {
     }
   });
 
-  test('is not made by renewing a place of the store, which counts until its lease ends', async () => {
+  test('is not made when a place of the store is renewed; that place counts until its lease ends', async () => {
     for (const onFailure of ['allow', 'deny', 'local', createLimiter(SLOTS)] as const) {
       const setup = await overNetwork(SLOTS, { onFailure, deadline: DEADLINE });
       const of = await setup.limiter.take('a');

@@ -162,9 +162,9 @@ function random(seed: number): () => number {
 
 const SEEDS = Array.from({ length: 6 }, (_, i) => 100 * Number(process.env['SEED'] ?? 1) + i);
 
-describe('random stalls and cuts', () => {
+describe('random stalls and disconnects', () => {
   test.each(SEEDS)(
-    'with seed %i never lead to more than 5 held places in Redis, and without cuts leave no place held',
+    'with seed %i never lead to more than 5 held places in Redis, and leave no place held if there are no disconnects',
     {
       timeout: 60_000,
     },
