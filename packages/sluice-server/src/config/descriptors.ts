@@ -152,7 +152,7 @@ function readRate(value: Value, members: Map<string, Value>): Rate | undefined {
   const unitAt = members.get('unit');
   const requests = members.get('requests_per_unit');
   const times = members.get('unit_multiplier');
-  if (unitAt === undefined) return value.fault('rate_limit requires a unit, unlimited or policies');
+  if (unitAt === undefined) return value.fault("rate_limit must have 'unit', 'unlimited' or 'policies'");
   const text = unitAt.text('unit');
   const unit = text === undefined ? undefined : unitOf(text);
   if (text !== undefined && unit === undefined)

@@ -22,8 +22,8 @@ export interface ListenerOptions {
   readonly address: Address;
   readonly tls?: Tls | undefined;
   /**
-   * Returns the tokens of which clients must send one. It is a function because token files may change. Undefined if no token is
-   * required.
+   * Returns the accepted tokens, one of which every client must send. It is a function because token files may change. Undefined
+   * if no token is required.
    */
   readonly tokens?: (() => readonly string[]) | undefined;
   /** Returns the tokens that may reset and block keys. They are also accepted for all other requests. */
@@ -58,7 +58,7 @@ export interface Listener {
   readonly address: Address;
   /** Stops accepting connections, answers requests in progress and closes. Closes connections left after `timeout` ms. */
   drain(timeout: number): Promise<void>;
-  /** Uses other certificates for new connections. */
+  /** Uses the given certificates for new connections. */
   secure(tls: Tls): void;
 }
 

@@ -35,7 +35,7 @@ describe("Envoy's format", () => {
     ],
     [
       'domain: d\ndescriptors: [{ key: k, rate_limit: { requests_per_unit: 1 } }]',
-      /^2:37: rate_limit requires a unit/,
+      /^2:37: rate_limit must have 'unit'/,
     ],
     [
       'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day } }]',

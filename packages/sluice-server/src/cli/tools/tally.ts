@@ -33,7 +33,7 @@ export class Tally {
   private latest = -Infinity;
   /** Time covered by each row. */
   step: Millis;
-  /** Durations longer than `step`, to which it may still grow. */
+  /** Durations longer than `step`, to which `step` may still grow. */
   private longer: readonly Millis[];
 
   /** Without `step`, the duration of a row grows with the traffic. */

@@ -74,7 +74,8 @@ function fileOf(name: string, content: Buffer): PageFile {
       ['Vary', 'Accept-Encoding'],
       ...(how === undefined ? [] : [['Content-Encoding', how] as const]),
     ];
-    // Splits first and then trims, because a regular expression for optional blanks would take seconds on a header full of them.
+    // Splits first and then trims, because a regular expression for optional blanks would take seconds on a header full of
+    // blanks.
     if (known.split(',').some((one) => one.trim().replace(/^W\//, '') === tag))
       return { status: 304, type, body: '', headers };
     return { status: 200, type, body: how === undefined ? content : await compress(how), headers };

@@ -20,7 +20,7 @@ const MAX_ARGUMENTS = 1024;
 const DRAIN_GRACE = 500;
 /** Milliseconds between checks for inactive connections. */
 const CHECK_EVERY = 1000;
-/** Milliseconds that a refused client has to read the reason. */
+/** Milliseconds for which the connection of a refused client stays open, so that the client can read the reason. */
 const LINGER = 1000;
 
 export async function openResp(core: Core, options: ListenerOptions): Promise<Listener> {

@@ -1,4 +1,4 @@
-/** The commands CL.THROTTLE, whose limit comes with each call, and THROTTLE, which names a limit of the configuration. */
+/** The commands CL.THROTTLE, whose limit is given in each call, and THROTTLE, which names a limit of the configuration. */
 import type { Core } from '../../core/core.ts';
 import { chain, isPromise } from '../../core/maybe-promise.ts';
 import { detachedCopy } from '../../core/detached-copy.ts';
@@ -65,8 +65,8 @@ function optionsOf(words: readonly string[]): { cost: number | undefined; tier: 
 }
 
 /**
- * Decodes UTF-8, so that keys are the same on all listeners. Bytes that are not valid UTF-8 map to text that no valid key maps
- * to.
+ * Decodes UTF-8, so that keys are the same on all listeners. Bytes that are not valid UTF-8 are decoded to text that no valid key
+ * is decoded to.
  */
 function textOf(bytes: string): string {
   if (isAscii(bytes)) return bytes;

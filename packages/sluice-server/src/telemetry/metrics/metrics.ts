@@ -7,7 +7,7 @@ import { LatencyBuckets } from './latency-buckets.ts';
 
 /** Which details the metrics contain. */
 export interface MetricsOptions {
-  /** An allowed take counts as near the limit if it leaves more than this share of the limit used. Default 0.8. */
+  /** An allowed take counts as near the limit if it leaves more than this fraction of the limit used up. Default 0.8. */
   readonly nearRatio?: number | undefined;
   /** Number of most denied keys to show; 0 keeps keys out of the metrics. Default 20. */
   readonly topKeys?: number | undefined;
@@ -148,7 +148,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     return [
       family('sluice.decisions', 'counter', 'Takes decided, by limit and outcome.', outcomes()),
       family('sluice.near_limit', 'counter', 'Allowed takes that left the limit nearly used up.', near),
-      family('sluice.top_denied', 'gauge', 'Most denied keys (space-saving estimate, sampled).', top),
+      family(
+        'sluice.top_denied',
+        'gauge',
+        'Keys with the most denials, estimated from samples with the Space-Saving algorithm.',
+        top,
+      ),
       family('sluice.requests', 'counter', 'Requests answered, by listener, route and code.', answered),
       family(
         'sluice.request.duration',
