@@ -34,8 +34,8 @@ const peers = {
     label: '@fastify/rate-limit 11.2 local',
     async make({ limit, window, keys }) {
       const { default: LocalStore } = await import('@fastify/rate-limit/store/LocalStore.js');
-      // By default, it drops all but 5,000 keys, including live ones. With room for all keys, it does the same work as the
-      // others.
+      // By default, it drops all but 5,000 keys, including live ones. With room for all keys, it does the same work as the other
+      // contenders.
       const store = new LocalStore(false, false, keys);
       let answer;
       const keep = (_error, result) => {

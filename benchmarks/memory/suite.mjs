@@ -1,7 +1,7 @@
 /**
  * Measures limiters in memory, on one thread: nanoseconds per check, bytes per key, and the longest pause. Every figure comes
  * from a new process, so that no contender pays for another's garbage or for call sites that have seen another's functions.
- * Contenders take turns, and the median of the rounds counts.
+ * Contenders take turns, and the median of the rounds is reported.
  */
 import { table } from '../report.mjs';
 import { answerOf, takeTurns } from '../turns.mjs';

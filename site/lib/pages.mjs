@@ -19,7 +19,7 @@ export const EXCLUDED = [
   'coverage/**',
 ];
 
-/** Maps a file to its page. The first match counts, and both end in .md. */
+/** Patterns of files and the pages that they become. The first matching pattern applies. All paths end in .md. */
 const ADDRESSES = /** @type {const} */ ([
   [/^site\/index\.md$/, 'index.md'],
   [/^site\/generated\/(.+)$/, '$1'],

@@ -18,7 +18,7 @@ import ts from 'typescript';
 /** @typedef {import('typedoc').Reflection} Reflection */
 
 /**
- * Shows types as they are written. typedoc asks the type checker, which replaces aliases; for example, `Millis` would become
+ * Shows types as they are written. typedoc uses the type checker, which replaces aliases; for example, `Millis` would become
  * number.
  * @param {import('typedoc').Converter} converter
  */

@@ -39,11 +39,11 @@ function faultsWith(words: string, others: string, names = NAMES): string[] {
   return faultsOf(new Map([['sluice', PAGE.replace(words, others)]]), new Map([['sluice', names]]));
 }
 
-test('a complete page has no fault', () => {
+test('reports nothing for a complete page', () => {
   expect(faultsWith('', '')).toEqual([]);
 });
 
-test('an exported name without an entry is a fault', () => {
+test('reports an exported name without an entry', () => {
   expect(faultsWith('', '', [...NAMES, 'gcra'])).toEqual(['sluice does not document gcra']);
 });
 
@@ -52,7 +52,7 @@ test('a name whose entry is on another page may be in a list', () => {
   expect(faultsOf(new Map([['sluice', page]]), new Map([['sluice', [...NAMES, 'gcra']]]))).toEqual([]);
 });
 
-test('an entry point without a page is a fault', () => {
+test('reports an entry point without a page', () => {
   expect(faultsOf(new Map(), new Map([['sluice-server', ['startServer']]]))).toEqual([
     'sluice-server has no page',
   ]);
@@ -62,19 +62,19 @@ test.each([
   ['in a signature', 'options?: LimiterOptions)', 'options?: Taker)'],
   ['in a table', '`string` \\|', '`Taker` \\|'],
   ['in a return type', '`Promise`\\', '`Taker`\\'],
-])('a type without an entry is a fault, %s', (_, words, others) => {
+])('reports a type without an entry %s', (_, words, others) => {
   expect(faultsWith(words, others)).toEqual(['sluice mentions Taker, which has no entry']);
 });
 
-test('an abbreviated type is a fault', () => {
+test('reports an abbreviated type', () => {
   expect(faultsWith('(#limiteroptions) |', '(#limiteroptions) & `object` |')).toHaveLength(1);
 });
 
-test.each(['-', ''])('a property with the comment "%s" is a fault', (comment) => {
+test.each(['-', ''])('reports a property with the comment "%s"', (comment) => {
   expect(faultsWith('Keeps its keys apart.', comment)).toEqual(['sluice has no comment for name?']);
 });
 
-test('a table of properties without comments is a fault', () => {
+test('reports a table of properties without comments', () => {
   expect(faultsWith(' | Description |', ' |')).toEqual(['sluice has no comment for name?']);
 });
 
@@ -101,7 +101,7 @@ test('removes rows that repeat the line above them and keeps the others', () => 
   expect(tidied(told, new Map())).toBe(told);
 });
 
-test('leaves the cell empty if there is no default', () => {
+test('leaves the default value of a parameter without a default empty', () => {
   const table = '| Parameter | Type | Default value |\n| --- | --- | --- |\n';
   expect(tidied(`${table}| \`a\` | \`A\` | \`undefined\` |\n| \`b\` | \`B\` | \`429\` |\n`, new Map())).toBe(
     `${table}| \`a\` | \`A\` | |\n| \`b\` | \`B\` | \`429\` |\n`,

@@ -141,7 +141,7 @@ describe('the site', () => {
 });
 
 describe('llms.txt', () => {
-  it('leads to every page as Markdown', () => {
+  it('links to every page as Markdown', () => {
     const lines = site.read('llms.txt').match(/^- \[.+$/gm) ?? [];
     const targets = lines.map((line) => /\]\(\/(.+?)\)/.exec(line)?.[1] ?? line);
     expect(targets.filter((file) => !site.files.includes(file))).toEqual([]);
@@ -159,7 +159,7 @@ describe('llms.txt', () => {
     expect(lines.filter((line) => !isWhole(line))).toEqual([]);
   });
 
-  it('has the full text in llms-full.txt', () => {
+  it('is accompanied by llms-full.txt, which has the full text', () => {
     for (const words of ['# Start in five minutes', '# ERR_COST', '## createLimiter()'])
       expect(site.read('llms-full.txt')).toContain(words);
   });

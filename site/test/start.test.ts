@@ -38,7 +38,7 @@ test('the first example prints the output that the page shows', () => {
   expect(printed.trim().split('\n')).toEqual(promised);
 });
 
-test('the server answers as the page shows', async () => {
+test('the server sends the response that the page shows', async () => {
   writeFileSync(join(folder, 'server.mjs'), blockAfter('Save this as `server.mjs`'));
   const port = await freePort();
   server = spawn(process.execPath, ['server.mjs'], {

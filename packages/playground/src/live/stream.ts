@@ -7,7 +7,7 @@ export type Connection =
   | { readonly kind: 'lost'; readonly why: string }
   /** The server refused the stream, because the token is missing or invalid. */
   | { readonly kind: 'refused'; readonly why: string }
-  /** The page was not served by a Sluice server, so there is no such stream. */
+  /** The page was not served by a Sluice server, so there is no stream of events. */
   | { readonly kind: 'absent' };
 
 export interface StreamOptions {

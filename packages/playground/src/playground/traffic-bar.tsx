@@ -1,4 +1,4 @@
-/** Chooses the traffic, and what denied requests do. */
+/** Lets users choose the traffic, and whether denied requests give up or wait. */
 import { signal } from '@preact/signals';
 import { showNumber, showDuration } from '../model/format.ts';
 import { readLog } from '../model/log.ts';

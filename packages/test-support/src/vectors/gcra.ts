@@ -1,11 +1,9 @@
 /** Helpers for all recordings of GCRA limiters. */
 import { type Ledger, MICROSECOND } from './vector.ts';
 
-/**
- * The shortest interval, in nanoseconds, that epoch milliseconds in a float64 can resolve. The same holds for the distance of an
- * instant from a boundary.
- */
+/** Limits with a shorter emission interval, in nanoseconds, are skipped, because epoch milliseconds in a float64 cannot resolve it. */
 export const FINEST_INTERVAL_NS = 100_000;
+/** Denials with a wait of at most this many nanoseconds are skipped, because epoch milliseconds in a float64 cannot resolve it. */
 export const FINEST_STEP_NS = 2000;
 
 export interface Cells {
