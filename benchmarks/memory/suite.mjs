@@ -60,9 +60,9 @@ export async function run({ quick }) {
 }
 
 const NOTES = `Median of 3 rounds (5 for Sluice’s bytes; 1 for peers’ bytes and pauses). Each figure comes from its own process, and contenders
-take turns. Time spent waiting for a core that other processes used is not counted, and neither is the creation of keys. Keys are 12
-characters, concatenated ones 19. In the last column of speeds, the limit is a million per minute, so that a key is fully
-replenished before it comes again. By default, @fastify/rate-limit drops live keys beyond 5,000; here it has room for all. limiter, the bare
+take turns. Time spent waiting for a core that other processes used is not counted, and neither is the creation of keys. Keys have 12
+characters, and concatenated keys 19. In the last column of speeds, the limit is a million per minute, so that a key is fully
+replenished before it is checked again. By default, @fastify/rate-limit drops live keys beyond 5,000; here it has room for all keys. limiter, the bare
 Map and @fastify/rate-limit never drop keys, so expiry causes no pause. @nestjs/throttler records every hit of a key, so its
 figures for few keys depend on the number of earlier hits.`;
 

@@ -249,7 +249,7 @@ async function openListener(
 
 function facts({ size, name }: OpenedStore): Family[] {
   const version = [{ labels: { version: VERSION, store: name }, value: 1 }];
-  const info = family('sluice.build_info', 'gauge', 'Version of the running server, and its store.', version);
+  const info = family('sluice.build_info', 'gauge', 'Version and store of the running server.', version);
   return size === undefined
     ? [info]
     : [info, family('sluice.store.keys', 'gauge', 'Keys in the memory store.', size())];

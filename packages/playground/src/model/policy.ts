@@ -103,7 +103,7 @@ function tried(make: () => unknown, piece: string, from: number): Mistake | unde
 /** The hint in parentheses within the error message. */
 function hintOf(message: string): string {
   const inner = /\(([\s\S]*)\); got /.exec(message)?.[1] ?? message;
-  if (inner.includes('denies by itself')) return 'needs another limit beside it, such as 10/s &';
+  if (inner.includes('denies by itself')) return 'must be combined with another limit, such as 10/s &';
   return inner.replace(/ \[ERR_\w+\]$/, '');
 }
 

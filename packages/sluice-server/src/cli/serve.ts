@@ -33,7 +33,7 @@ export const SERVE_FLAGS: Flags = {
   },
   'max-keys': {
     value: 'N',
-    help: 'memory store: maximum number of keys per limit; default 1000000, or infinity',
+    help: 'memory store: maximum number of keys per limit, or infinity; default 1000000',
   },
   leased: {
     value: 'N',
@@ -83,7 +83,10 @@ export const SERVE_FLAGS: Flags = {
     value: 'SHARE',
     help: 'fraction of a limit above which metrics count a take as near the limit; default 0.8',
   },
-  'top-keys': { value: 'N', help: 'number of most denied keys shown in the metrics; default 20, 0 for none' },
+  'top-keys': {
+    value: 'N',
+    help: 'how many of the most denied keys the metrics show; default 20, 0 for none',
+  },
   page: {
     value: 'FOLDER',
     help: 'folder of the page to serve at /, or none to serve no page; default: the built-in page',

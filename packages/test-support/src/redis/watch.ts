@@ -18,7 +18,8 @@ export async function until(
   const spent = (): number => performance.now() - start - late.total();
   try {
     while (!(await condition())) {
-      if (spent() > within) throw new Error(`not true within ${within} ms: ${String(condition)}`);
+      if (spent() > within)
+        throw new Error(`the condition was not met within ${within} ms: ${String(condition)}`);
       await sleep(every);
     }
     return spent();

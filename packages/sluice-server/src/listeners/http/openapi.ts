@@ -3,7 +3,10 @@ import { VERSION } from '../../version.ts';
 
 const text = { type: 'string' };
 const number = { type: 'number' };
-const key = { type: 'string', description: 'Identifies the user or thing to limit, such as a user ID.' };
+const key = {
+  type: 'string',
+  description: 'Identifies the user or resource to limit, for example by a user ID.',
+};
 const limit = { type: 'string', description: 'The name of a limit in the configuration.' };
 const cost = {
   type: 'number',
@@ -117,7 +120,9 @@ function verbPath(verb: keyof typeof VERBS): object {
       operationId: verb,
       summary,
       ...(verb === 'take' && {
-        parameters: [{ ...status, description: 'Status of the response to a denied take, instead of 200.' }],
+        parameters: [
+          { ...status, description: 'Status code of the response to a denied take. Default: 200.' },
+        ],
       }),
       requestBody: { required: true, ...content(both(operation)) },
       responses: {

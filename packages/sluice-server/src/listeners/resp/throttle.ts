@@ -16,7 +16,7 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
     [
       'cl.throttle',
       {
-        summary: 'Checks a GCRA limit given by the arguments, like the module redis-cell.',
+        summary: 'Checks a GCRA limit that is given in the arguments, as the redis-cell module does.',
         usage: 'key max_burst count period [quantity]',
         arity: [4, 5],
         hasKey: true,
@@ -35,7 +35,7 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
     [
       'throttle',
       {
-        summary: 'Checks a limit of the configuration. Replies like CL.THROTTLE.',
+        summary: 'Checks a limit of the configuration. The reply has the same format as that of CL.THROTTLE.',
         usage: 'key limit [cost] [TIER tier]',
         arity: [2, 5],
         hasKey: true,
