@@ -96,7 +96,7 @@ const peers = {
   },
 };
 
-/** The peers, and those of them that are libraries. */
+/** The names of the peers, and of the peers that are libraries. */
 export const peerNames = Object.keys(peers);
 export const libraryNames = peerNames.filter((name) => name !== 'map');
 

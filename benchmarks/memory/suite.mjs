@@ -33,7 +33,8 @@ export async function run({ quick }) {
       { alone: alone[name].nanoseconds, beside: beside[name].nanoseconds },
     ]),
   );
-  // Peers use the same memory in every round. Sluice's table grows by a random sample, so a round may catch it between two sizes.
+  // Peers use the same memory in every round. Sluice's table grows by a random sample, so a round may measure it between two
+  // sizes.
   const bytes = {
     ...(await measure('bytes', peerNames, 10, 1)),
     ...(await measure('bytes', SLUICES, 10, quick ? 1 : 5)),

@@ -51,7 +51,7 @@ export interface ServerListener {
 }
 
 export interface ServerOptions {
-  /** YAML files, or folders that contain them. */
+  /** YAML files, or folders that contain YAML files. */
   readonly config: readonly string[];
   /** Where the state of the limits is kept. */
   readonly store: StoreOptions;
@@ -88,7 +88,7 @@ export interface ServerOptions {
   readonly traces?: TracesOptions | undefined;
   /** Reload the files when they change. Default true. */
   readonly watch?: boolean | undefined;
-  /** Receives the log lines. Created by `createLog`. */
+  /** The log to write to. Created by `createLog`. */
   readonly log: Log;
 }
 

@@ -1,4 +1,4 @@
-/** Reads server-sent events with fetch, so that it can send a token. Reconnects until it is closed. */
+/** Reads server-sent events with fetch, because EventSource cannot send a token. Reconnects until it is closed. */
 import type { Millis } from 'sluice';
 
 export type Connection =

@@ -106,7 +106,7 @@ export const SERVE_FLAGS: Flags = {
 };
 
 const LISTENER_NAMES: readonly ListenerName[] = ['http', 'grpc', 'resp'];
-/** Ports of the listeners that start if no listener is given. */
+/** Default ports of the listeners. If no listener is given, all three start on these ports. */
 const PORTS: Readonly<Record<ListenerName, number>> = { http: 8080, grpc: 8081, resp: 6380 };
 
 function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean): ServerOptions {
@@ -248,7 +248,7 @@ export async function serveCommand(argv: readonly string[]): Promise<number> {
   return process.exit(0);
 }
 
-/** Resolves at the first SIGTERM or SIGINT. A second one exits immediately. */
+/** Resolves at the first SIGTERM or SIGINT. At a second signal, the process exits immediately. */
 function stopSignal(log: Log): Promise<void> {
   let isStopping = false;
   return new Promise((resolve) => {

@@ -72,7 +72,7 @@ export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'ye
 
 const DAY = 86_400_000;
 
-/** Length of each unit. Windows are aligned to 1970. As in envoyproxy/ratelimit, a month has 30 days and a year 365. */
+/** Length of each unit. Windows are aligned to 1970. As in envoyproxy/ratelimit, a month has 30 days and a year has 365 days. */
 export const UNITS: Readonly<Record<Unit, Millis>> = {
   second: 1000,
   minute: 60_000,
@@ -141,7 +141,7 @@ export interface RuleLimit {
   readonly rate: Rate | undefined;
   /** The policies as written in the file. Undefined if the limit was written as a rate. */
   readonly text: string | undefined;
-  /** The policies that count requests. Undefined if nothing is counted, because `kind` is not 'rate'. */
+  /** The policies that count requests. Undefined if `kind` is not 'rate', because nothing is counted then. */
   readonly policies: Policies | undefined;
   /**
    * How costs are charged. Rates use 'always', which also counts denied requests, as envoyproxy/ratelimit does. Policies use

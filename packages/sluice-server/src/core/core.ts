@@ -147,7 +147,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
     return limit;
   }
 
-  /** Counts a take, and turns a denial in shadow mode into an allowed verdict. */
+  /** Counts a take, and turns a denial in shadow mode into an allowed decision. */
   function judged(name: string, key: string, decision: Decision, isLenient: boolean): Verdict {
     metrics.decided(name, key, decision, isLenient);
     return decision.allowed || !isLenient

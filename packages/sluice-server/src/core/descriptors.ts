@@ -24,7 +24,7 @@ import { blocked } from './limit.ts';
 import { type Entry, type Match, matchRule } from './match.ts';
 import { all, chain } from './maybe-promise.ts';
 
-/** A list of key-value pairs that describes a request, as Envoy sends it. */
+/** A descriptor, which is a list of key-value pairs with which Envoy describes a request. */
 export interface Descriptor {
   /** The key-value pairs, ordered from the outermost to the innermost level of the configuration. */
   readonly entries: readonly Entry[];
@@ -32,7 +32,7 @@ export interface Descriptor {
   readonly limit?: { readonly requestsPerUnit: number; readonly unit: Unit } | undefined;
   /** Cost of this descriptor, instead of the request's `hitsAddend`. A cost of 0 checks without charging. */
   readonly hitsAddend?: number | undefined;
-  /** Refunds the hits instead of charging them. */
+  /** Whether to refund the hits instead of charging them. */
   readonly isNegativeHits?: boolean | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface DescriptorStatus {
 
 /** The limit that applied to a descriptor. */
 export interface CurrentLimit {
-  /** Name of the limit in the configuration, if it has one. */
+  /** Name of the limit in the configuration, if the limit has a name. */
   readonly name: string | undefined;
   /** Requests allowed in each window. */
   readonly requestsPerUnit: number;

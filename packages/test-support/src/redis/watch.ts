@@ -139,7 +139,7 @@ export async function punctually<T>(standstill: number, run: () => Promise<T>): 
   }
 }
 
-/** Waits until a replica has received everything that its master did before this call. */
+/** Waits until a replica has received everything that its master wrote before this call. */
 export async function replicated(master: Redis, replica: Redis): Promise<void> {
   const offsetOf = async (server: Redis, field: string): Promise<number> =>
     Number(new RegExp(`^${field}:(\\d+)`, 'm').exec(await server.info('replication'))?.[1]);

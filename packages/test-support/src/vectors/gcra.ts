@@ -1,9 +1,14 @@
 /** Helpers for all recordings of GCRA limiters. */
 import { type Ledger, MICROSECOND } from './vector.ts';
 
-/** Limits with a shorter emission interval, in nanoseconds, are skipped, because epoch milliseconds in a float64 cannot resolve it. */
+/**
+ * Limits with a shorter emission interval, in nanoseconds, are skipped. Epoch milliseconds in a float64 cannot resolve such an
+ * interval.
+ */
 export const FINEST_INTERVAL_NS = 100_000;
-/** Denials with a wait of at most this many nanoseconds are skipped, because epoch milliseconds in a float64 cannot resolve it. */
+/**
+ * Denials with a wait of at most this many nanoseconds are skipped. Epoch milliseconds in a float64 cannot resolve such a wait.
+ */
 export const FINEST_STEP_NS = 2000;
 
 export interface Cells {

@@ -1,5 +1,6 @@
 /**
- * Streams the lines of a large file in arrays, one per chunk, because a promise per line would cost more than handling the line.
+ * Streams the lines of a large file as arrays, one array per chunk, because a promise per line would cost more than handling the
+ * line.
  */
 import { createReadStream, statSync } from 'node:fs';
 import { pipeline, type Readable } from 'node:stream';

@@ -92,7 +92,7 @@ function rowsOf(samples: readonly MetricSample[]): Row[] {
   return [...rows].map(([limit, counts]) => ({ limit, counts }));
 }
 
-/** Overwrites the screen line by line from the top left corner. Clearing it first would flicker. */
+/** Overwrites the screen line by line from the top left corner. Clearing the screen first would make it flicker. */
 function redrawn(text: string, columns: number): string {
   const lines = text.split('\n').map((one) => `${one.slice(0, columns)}\u001b[K`);
   return `\u001b[H${lines.join('\n')}\u001b[J`;

@@ -10,7 +10,7 @@ type Method = MethodDefinition<RateLimitRequest, RateLimitResponse>;
 type Descriptor = RateLimitRequest['descriptors'][number];
 type Entry = Descriptor['entries'][number];
 
-/** Returns the method with faster functions for messages. */
+/** Returns the method with faster functions for decoding and encoding messages. */
 export function withFastCodec(method: Method): Method {
   return {
     ...method,

@@ -30,7 +30,7 @@ interface Origin {
   readonly client: string;
 }
 
-/** A property of the stream, because a WeakMap costs the garbage collector more. */
+/** Property of a stream that holds its origin. It is a property because a WeakMap would cost the garbage collector more. */
 const ORIGIN: unique symbol = Symbol('origin');
 
 type Stream = ServerHttp2Stream & { [ORIGIN]?: Origin };
@@ -99,7 +99,7 @@ export function guardSessions(server: Server, options: ListenerOptions): void {
   }
 }
 
-/** Runs `accept` before the existing listeners of an event, and calls them only if it returns true. */
+/** Runs `accept` before the existing listeners of an event, and calls these listeners only if `accept` returns true. */
 function takeOver<T>(server: Http2Server, event: string, accept: (subject: T) => boolean): void {
   const listeners = server.listeners(event);
   server.removeAllListeners(event);

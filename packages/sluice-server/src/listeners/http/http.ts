@@ -37,7 +37,7 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
     function finish(reply: Reply): void {
       try {
         send(request, response, reply, isDraining);
-        // A stream stays open until the client disconnects, so its duration says nothing.
+        // A stream stays open until the client disconnects, so its duration is meaningless.
         if (reply.stream !== undefined) return;
         core.metrics.answered('http', name, String(reply.status), performance.now() - start);
         if (context !== undefined) tracer?.record(context, workOf(name, reply, start));

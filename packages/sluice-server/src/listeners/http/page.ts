@@ -1,4 +1,6 @@
-/** Handles GET /, which serves the playground page (built from packages/playground), or a short text if it was not built. */
+/**
+ * Handles GET /, which serves the playground page (built from packages/playground), or a short text if the page was not built.
+ */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';

@@ -131,7 +131,7 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
   };
 }
 
-/** Closes a connection above the maximum, with the reason. Nothing can be sent before a TLS handshake. */
+/** Closes a connection above the maximum after sending the reason. Nothing can be sent before a TLS handshake. */
 function refuse(socket: Socket, isPlain: boolean): void {
   socket.on('error', () => socket.destroy());
   if (!isPlain) return void socket.destroy();
