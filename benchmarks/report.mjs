@@ -6,7 +6,7 @@ const RESULTS = new URL('RESULTS.md', import.meta.url);
 const TITLE =
   '# Benchmark results\n\nWritten by `npm run bench`; do not edit. Compare ratios, because absolute figures depend on the machine.\n';
 
-/** Describes the machine. Includes its load, because a busy machine explains odd figures. */
+/** Describes the machine. Includes its load, because a busy machine can explain odd figures. */
 export function machine(command) {
   const cpus = os.cpus();
   const memory = `${Math.round(os.totalmem() / 2 ** 30)} GB`;

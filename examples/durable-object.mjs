@@ -32,7 +32,7 @@ for (const start of ['first', 'after a restart']) {
   });
   const ask = async () => (await worker.dispatchFetch('http://limits/?key=alice')).json();
   const passed = (await Promise.all(Array.from({ length: 60 }, ask))).filter(({ allowed }) => allowed);
-  console.log(`${start}: 60 asked, ${passed.length} passed`); // → first: 60 asked, 60 passed
-  await worker.dispose(); // → after a restart: 60 asked, 40 passed
+  console.log(`${start}: 60 calls, ${passed.length} passed`); // → first: 60 calls, 60 passed
+  await worker.dispose(); // → after a restart: 60 calls, 40 passed
 }
 rmSync(folder, { recursive: true });

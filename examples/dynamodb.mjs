@@ -32,6 +32,6 @@ const limiters = clients.map((client) =>
 );
 const answers = limiters.flatMap((limiter) => Array.from({ length: 60 }, () => limiter.take('alice')));
 const passed = (await Promise.all(answers)).filter(({ allowed }) => allowed);
-console.log('120 asked of two limiters,', passed.length, 'passed'); // → 120 asked of two limiters, 100 passed
+console.log('120 calls to two limiters:', passed.length, 'passed'); // → 120 calls to two limiters: 100 passed
 for (const client of clients) client.destroy();
 emulator.close();

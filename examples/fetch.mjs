@@ -17,7 +17,7 @@ const used = new WeakMap();
 const handler = withRateLimit(
   {
     limiter: tokens,
-    // An estimate. The actual cost is settled once the response has been sent.
+    // This is an estimate. The actual cost is settled once the response has been sent.
     cost: 200,
     settle: ({ request }) => used.get(request),
   },

@@ -1,5 +1,6 @@
 // @ts-check
-// Limits the tokens of a language model. Reserves what a call may cost, and settles when its cost is known.
+// Limits the tokens of a language model. Reserves the maximum cost of a call, and settles the difference once the actual
+// cost is known.
 //
 //   npm run build && node examples/llm-tokens.mjs
 

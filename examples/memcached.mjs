@@ -30,5 +30,5 @@ const limiters = [1, 2].map(() =>
 );
 const answers = limiters.flatMap((limiter) => Array.from({ length: 60 }, () => limiter.take('alice')));
 const passed = (await Promise.all(answers)).filter(({ allowed }) => allowed);
-console.log('120 asked of two limiters,', passed.length, 'passed'); // → 120 asked of two limiters, 100 passed
+console.log('120 calls to two limiters:', passed.length, 'passed'); // → 120 calls to two limiters: 100 passed
 process.exit(); // also stops the server

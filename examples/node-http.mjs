@@ -13,7 +13,8 @@ import { rateLimit, withRateLimit } from 'sluice/node-http';
 const perMinute = createLimiter('5/min');
 const twoRunning = createLimiter({ running: concurrency({ limit: 2, lease: '30s' }) });
 
-// Checks when the handler calls it, and releases the place when the response has been sent or the client has disconnected.
+// Checks the request when the handler calls this function, and releases the place when the response has been sent or the client
+// has disconnected.
 const slowly = rateLimit({ limiter: twoRunning, key: () => 'slow' });
 
 const server = createServer(

@@ -1,5 +1,6 @@
 // @ts-check
-// Calls an API that allows ten requests a second and a burst of five. A plain fetch is denied, but a limited one waits.
+// Calls an API that allows ten requests a second and a burst of five. Some calls of a plain fetch are denied, but a limited
+// fetch waits.
 //
 //   npm run build && node examples/outbound.mjs
 

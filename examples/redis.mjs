@@ -34,7 +34,7 @@ if (process.send) {
   await limiter.reset('alice');
   const machines = Array.from({ length: 3 }, () => fork(new URL(import.meta.url)));
   const counts = await Promise.all(machines.map(async (machine) => (await once(machine, 'message'))[0]));
-  console.log(counts.length, 'processes asked 180 times'); // → 3 processes asked 180 times
+  console.log(counts.length, 'processes made 180 calls'); // → 3 processes made 180 calls
   console.log(`${counts.reduce((sum, count) => sum + count)} passed`); // → 100 passed
 }
 client.disconnect();

@@ -18,7 +18,7 @@ async function limiter() {
 const [one, other] = [await limiter(), await limiter()];
 const answers = Array.from({ length: 60 }, () => [one.take('alice'), other.take('alice')]).flat();
 const passed = (await Promise.all(answers)).filter(({ allowed }) => allowed);
-console.log('120 asked of two limiters,', passed.length, 'passed'); // → 120 asked of two limiters, 100 passed
+console.log('120 calls to two limiters:', passed.length, 'passed'); // → 120 calls to two limiters: 100 passed
 console.log('after a restart:', (await (await limiter()).peek('alice')).remaining); // → after a restart: 0
 rmSync(folder, { recursive: true });
 

@@ -15,7 +15,7 @@ if (isMainThread) {
     () => new Worker(new URL(import.meta.url), { workerData: store.handle }),
   );
   const counts = await Promise.all(threads.map(async (thread) => (await once(thread, 'message'))[0]));
-  console.log(counts.length, 'threads asked 4000 times'); // → 4 threads asked 4000 times
+  console.log(counts.length, 'threads made 4000 calls'); // → 4 threads made 4000 calls
   console.log(
     counts.reduce((sum, count) => sum + count),
     'passed',

@@ -66,7 +66,7 @@ function checkFiles(name, folder, files) {
 const changelogs = FOLDERS.map((name) => join(root, 'packages', name, 'CHANGELOG.md'));
 const target = mkdtempSync(join(tmpdir(), 'sluice-pack-'));
 try {
-  // Copies the changelog as the prepack scripts do. They are not run, because their output would mix with the JSON.
+  // Copies the changelog as the prepack scripts do. The scripts are not run, because their output would mix with the JSON.
   for (const file of changelogs) copyFileSync(join(root, 'CHANGELOG.md'), file);
   const workspaces = FOLDERS.map((name) => `--workspace=packages/${name}`);
   const packed = run(

@@ -15,7 +15,7 @@ const rules = [
   [new RegExp(`(?<!\\bthere )\\b(is|are|was|were) no (${nouns})\\b`, 'i'), '"is not a …" or "must be a …"'],
   [new RegExp(`(^|[.:;*/|>#] |['"\`(])(Who|Whoever|What) (${verbs})\\b[^?]*[.;]`), '"A caller that …"'],
   [new RegExp(`[;:] (who|what) (${verbs})\\b(?!.*\\?)`), '"a caller that …"'],
-  // Not the user or the example key 'nobody'.
+  // Does not match the name 'nobody' of a user or an example key.
   [/(?<!['-])\b(nobody|somebody)\b(?!['-])/i, '"no caller", "no test", "someone"'],
   [/\banew\b/i, '"again" or "from scratch"'],
   [/\bby hand\b/i, '"manual", "manually"'],
@@ -33,7 +33,7 @@ const rules = [
   [/\bthere is the same\b/i, '"the same … applies"'],
 ];
 
-/** Quotes these phrases, holds generated text, or records what other software printed. */
+/** Files that quote these phrases, hold generated text, or record what other software printed. */
 const skipped =
   /^(scripts\/check-prose\.mjs|docs\/contributing\/glossary\.md|benchmarks\/RESULTS\.md|package-lock\.json)$|\/vectors\//;
 

@@ -1,6 +1,6 @@
 /**
- * Stores for other libraries' middleware, before and after, in the form that limiters.mjs describes. The benchmark makes the
- * calls that the middleware makes.
+ * Stores for other libraries' middleware, as originals and as drop-ins, in the form that limiters.mjs describes. The benchmark
+ * makes the calls that the middleware makes.
  */
 import { called, patient } from './shared.mjs';
 
@@ -23,7 +23,7 @@ function throttler(storage, { limit, window }) {
 
 /**
  * Maximum number of keys of the original. By default, it drops all but 5,000 keys, including live ones. With room for all keys,
- * it does the same work as the others.
+ * it does the same work as the other contenders.
  */
 const ROOM = 1_000_000;
 

@@ -78,7 +78,7 @@ async function onRedis(make, limits, workload) {
 }
 
 /**
- * Counts round trips. The first write, and every write after an answer, starts a new one. Several writes without an answer
+ * Counts round trips. The first write, and every write after an answer, starts a new round trip. Several writes without an answer
  * between them are one round trip.
  */
 function countTrips(stream) {

@@ -1,6 +1,6 @@
 /**
- * A hello-world app in each framework, behind nothing, a middleware that does nothing, the framework's usual limiter, or Sluice.
- * No request is denied, and all limiters write their headers.
+ * A hello-world app in each framework: without middleware, with a middleware that does nothing, with the framework's usual
+ * limiter, or with Sluice. No request is denied, and all limiters write their headers.
  */
 import { createLimiter } from 'sluice';
 

@@ -1,8 +1,8 @@
 /**
- * Middlewares. The guard that all of them share, alone, in nanoseconds: a steady figure. And the CPU time that a request costs
- * the server process with each framework's usual limiter, with Sluice, with a middleware that does nothing, and without any. Uses
- * new processes and 64 connections. Turns are short, because most of the time is spent in the kernel and drifts; medians
- * count.
+ * Measures HTTP middleware in two ways. The first is the time of the guard that all middleware shares, alone and in nanoseconds,
+ * which is a steady figure. The second is the CPU time that a request costs the server process with each framework's usual
+ * limiter, with Sluice, with a middleware that does nothing, and without middleware. It uses new processes and 64 connections.
+ * Turns are short, because most of the time is spent in the kernel and drifts. The medians are reported.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { load } from './load.mjs';
 
 const SERVER = new URL('server.mjs', import.meta.url);
 const GUARD = new URL('guard.mjs', import.meta.url);
-/** The guard, and what it consists of. */
+/** The guard, and the parts that it consists of. */
 const GUARDS = ['guard', 'without headers', 'limiter.take(key)'];
 const VARIANTS = ['bare', 'empty', 'usual', 'sluice'];
 
@@ -49,7 +49,8 @@ async function measure(framework, { turns, requests }) {
         server.used += (await server.cpu()) - before;
       }
     }
-    if (!/^ratelimit: /im.test(servers.at(-1).head)) throw new Error(`${framework}: no headers of Sluice`);
+    if (!/^ratelimit: /im.test(servers.at(-1).head))
+      throw new Error(`${framework}: Sluice's headers are missing`);
     return Object.fromEntries(servers.map(({ variant, used }) => [variant, used / (turns * requests)]));
   } finally {
     await Promise.all(servers.map((server) => server.stop()));

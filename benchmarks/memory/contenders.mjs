@@ -34,8 +34,8 @@ const peers = {
     label: '@fastify/rate-limit 11.2 local',
     async make({ limit, window, keys }) {
       const { default: LocalStore } = await import('@fastify/rate-limit/store/LocalStore.js');
-      // By default, it drops all but 5,000 keys, including live ones. With room for all keys, it does the same work as the
-      // others.
+      // By default, the store drops all but 5,000 keys, including live ones. With room for all keys, it does the same work as the
+      // other contenders.
       const store = new LocalStore(false, false, keys);
       let answer;
       const keep = (_error, result) => {
@@ -96,11 +96,14 @@ const peers = {
   },
 };
 
-/** The peers, and those of them that are libraries. */
+/** The names of the peers, and of the peers that are libraries. */
 export const peerNames = Object.keys(peers);
 export const libraryNames = peerNames.filter((name) => name !== 'map');
 
-/** One policy of each algorithm that keeps a row of fixed size, for the comparison of a limiter alone and beside others. */
+/**
+ * One policy of each algorithm that keeps a row of fixed size. They are used to compare a limiter that is alone in its process
+ * with a limiter that runs beside limiters of the other algorithms.
+ */
 export const policies = {
   gcra: (s, { limit, rate, window }) => s.gcra({ limit: rate, per: window, burst: limit }),
   fixedWindow: (s, { limit, window }) => s.fixedWindow({ limit, per: window }),
@@ -109,10 +112,10 @@ export const policies = {
   pacer: (s) => s.pacer({ limit: 1e9, per: 1000 }),
 };
 
-/** Checks of each limiter before the measurement, so that the shared code has seen all algorithms. */
+/** Number of checks of each limiter before the measurement, so that the shared code has seen all algorithms. */
 const BESIDE = 50_000;
 
-/** A limiter of one algorithm. `beside`: other limiters, one of each algorithm, are used in the same process before. */
+/** A limiter of one algorithm. If `beside` is true, limiters of all algorithms are used first in the same process. */
 export async function ownLimiter(algorithm, limits, beside) {
   const s = await import('sluice');
   if (beside) {

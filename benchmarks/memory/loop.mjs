@@ -31,8 +31,8 @@ async function awaitedChunk({ check, passed }, count) {
 }
 
 /**
- * Checks the keys `keyAt(from)` to `keyAt(to - 1)` until all are done or `patience` milliseconds have passed. The keys of a
- * chunk are created before its time starts, so the time is that of the checks alone.
+ * Checks the keys `keyAt(from)` to `keyAt(to - 1)` until all are done or `patience` milliseconds have passed. The keys of a chunk
+ * are created before the chunk is timed, so only the checks are timed.
  */
 export async function checkAll(contender, keyAt, from, to, patience = Infinity) {
   const started = performance.now();

@@ -11,8 +11,8 @@ const LONG = 0.2;
 const TICK = 1;
 
 /**
- * Measures pauses. Keys are created one by one, as requests would bring them. If the harness held a million keys, each garbage
- * collection would have to mark them, and that pause could not be distinguished from the limiter's.
+ * Measures pauses. Keys are created one by one, as they would arrive in requests. If the harness held a million keys, each
+ * garbage collection would have to mark them, and that pause could not be distinguished from the limiter's.
  */
 export async function pauses(contender, { limits, wave, total, warmUp }) {
   const { awaited, check } = contender;

@@ -1,7 +1,7 @@
 /**
  * Measures limiters in memory, on one thread: nanoseconds per check, bytes per key, and the longest pause. Every figure comes
  * from a new process, so that no contender pays for another's garbage or for call sites that have seen another's functions.
- * Contenders take turns, and the median of the rounds counts.
+ * Contenders take turns, and the median of the rounds is reported.
  */
 import { table } from '../report.mjs';
 import { answerOf, takeTurns } from '../turns.mjs';
@@ -33,7 +33,8 @@ export async function run({ quick }) {
       { alone: alone[name].nanoseconds, beside: beside[name].nanoseconds },
     ]),
   );
-  // Peers use the same memory in every round. Sluice's table grows by a random sample, so a round may catch it between two sizes.
+  // Peers use the same memory in every round. Sluice's table grows by a random sample, so a round may measure it between two
+  // sizes.
   const bytes = {
     ...(await measure('bytes', peerNames, 10, 1)),
     ...(await measure('bytes', SLUICES, 10, quick ? 1 : 5)),
@@ -60,9 +61,9 @@ export async function run({ quick }) {
 }
 
 const NOTES = `Median of 3 rounds (5 for Sluice’s bytes; 1 for peers’ bytes and pauses). Each figure comes from its own process, and contenders
-take turns. Time spent waiting for a core that other processes used is not counted, and neither is the creation of keys. Keys are 12
-characters, concatenated ones 19. In the last column of speeds, the limit is a million per minute, so that a key is fully
-replenished before it comes again. By default, @fastify/rate-limit drops live keys beyond 5,000; here it has room for all. limiter, the bare
+take turns. Time spent waiting for a core that other processes used is not counted, and neither is the creation of keys. Keys have 12
+characters, and concatenated keys 19. In the last column of speeds, the limit is a million per minute, so that a key is fully
+replenished before it is checked again. By default, @fastify/rate-limit drops live keys beyond 5,000; here it has room for all keys. limiter, the bare
 Map and @fastify/rate-limit never drop keys, so expiry causes no pause. @nestjs/throttler records every hit of a key, so its
 figures for few keys depend on the number of earlier hits.`;
 

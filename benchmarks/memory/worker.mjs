@@ -44,8 +44,9 @@ async function timed(contender, { keyAt, fill = 0, checks, whole }, open) {
 }
 
 /**
- * `external` already includes the typed arrays. A key is a new string for each check, as requests bring it, so a contender that keeps the string pays for it. Unused arrays are freed in the
- * background after a garbage collection, so the next collection waits for that.
+ * Returns the bytes in use after two garbage collections. The first collection frees unused arrays in the background, and the
+ * second one waits for that. `external` already includes the typed arrays. A key is a new string for each check, as in a real
+ * request, so a contender that keeps the string pays for it.
  */
 function heldBytes() {
   global.gc();
@@ -54,11 +55,14 @@ function heldBytes() {
   return heapUsed + external;
 }
 
-/** At the full count, and the maximum at `steps` points between half of it and all of it, because tables grow in leaps. */
+/**
+ * Returns the bytes per key with all keys, and the maximum at `steps` points between half of the keys and all keys, because
+ * tables grow in leaps.
+ */
 async function bytesPerKey({ limits, keyAt, keys }, steps) {
   const contender = await made(limits, keys);
   const half = keys / 2;
-  // The first checks load and compile code, and that memory belongs to no key.
+  // The first checks load and compile code, and that memory must not be attributed to keys.
   await checkAll(contender, keyAt, 0, 1);
   const before = heldBytes();
   const each = [];

@@ -1,10 +1,10 @@
-/** Keys, the order in which they come, and their limits. The same in every process. */
+/** Defines the keys, the order in which they are checked, and their limits, all of which are the same in every process. */
 
 const DAY = 86_400_000;
 /** Limits that never deny. A key stays live for 86 s, longer than any run, so no contender saves work by dropping keys. */
 const OPEN = { limit: 1e9, rate: 1000, window: DAY };
 const SHUT = { limit: 10, rate: 10, window: DAY };
-/** A million per minute: a key is fully replenished again long before it comes back. */
+/** A rate of a million per minute, at which a key is fully replenished long before it is checked again. */
 const QUICK = { limit: 1_000_000, rate: 1_000_000, window: 60_000 };
 
 const SYLLABLES = Array.from({ length: 2048 }, (_, index) => index.toString(36).padStart(3, 'x'));
@@ -18,7 +18,7 @@ export function keyOf(index) {
   return `ip:${SYLLABLES[bits >>> 22]}${SYLLABLES[(bits >>> 11) & 2047]}${SYLLABLES[bits & 2047]}`;
 }
 
-/** mulberry32: every contender gets the same sequence. */
+/** The random number generator mulberry32, which gives every contender the same sequence. */
 function randomFrom(seed) {
   let state = seed;
   return () => {
@@ -41,18 +41,21 @@ function evenly(keys) {
   return drawn(() => Math.floor(random() * keys));
 }
 
-/** Zipf with exponent 1, by the inverse of its distribution. Ranks are scattered, so popular keys are not neighbors. */
+/**
+ * Draws from a Zipf distribution with exponent 1, by inverting its distribution function. Ranks are scattered, so popular keys
+ * are not neighbors.
+ */
 function zipf(keys) {
   const random = randomFrom(2);
   return drawn(() => ((Math.floor((keys + 1) ** random()) - 1) * 611_953) % keys);
 }
 
-/** A new string object for each check, as requests bring it. */
+/** Creates a new string object for each check, as in a real request. */
 const fresh = (indexAt) => (i) => keyOf(indexAt(i));
 
 /**
- * Workloads by name. `keyAt(i)` creates the key of the i-th check; the first `fill` keys are checked before, in order. `scale`
- * shrinks a quick run. A `whole` run must not be cut short.
+ * Workloads by name. `keyAt(i)` creates the key of the i-th check. The first `fill` keys are checked beforehand, in order.
+ * `scale` multiplies the number of checks; it is below 1 in a quick run. A `whole` run must not be cut short.
  */
 export const workloads = {
   one: {

@@ -1,4 +1,4 @@
-/** Measures frames of the playground page with 100,000 requests, while it decides them and while it plays them. */
+/** Measures frames of the playground page with 100,000 requests, while the page decides the requests and while it plays them. */
 import { measureFrames } from '../../packages/playground/frames.mjs';
 import { table } from '../report.mjs';
 

@@ -77,8 +77,8 @@ const peers = {
     async make({ limit, rate, window, port }) {
       const { Ratelimit } = await import('@upstash/ratelimit');
       const client = await ioredis(port);
-      // The original uses HTTP to reach Upstash's service. Here, its script runs on the same server as the others. The script's
-      // first line, which only Upstash supports, is left out, so its digest differs.
+      // The original uses HTTP to reach Upstash's service. Here, its script runs on the same server as the other contenders. The
+      // script's first line, which only Upstash supports, is left out, so its digest differs.
       let digest;
       const evalsha = (sha, keys, args) => client.evalsha(digest ?? sha, keys.length, ...keys, ...args);
       const redis = {

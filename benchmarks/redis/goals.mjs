@@ -1,4 +1,6 @@
-/** The goals as rows: the target, the measured figure, and whether it was reached. The scale suite has those of leases. */
+/**
+ * The goals as rows: the target, the measured figure, and whether it was reached. The goals for leases are in the scale suite.
+ */
 import { contenders, peerNames } from './contenders.mjs';
 
 const verdict = (isReached) => (isReached ? 'reached' : 'missed');

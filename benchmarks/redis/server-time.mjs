@@ -9,9 +9,9 @@ import { spentOn } from './server.mjs';
 import { workloads } from './workloads.mjs';
 
 const CHECKS = 128;
-/** Checks of one tick, which Sluice sends in one call. */
+/** Number of checks in one tick, which Sluice sends in one call. */
 const BATCH = 64;
-/** Checks of each key before the first turn: more than a denied key allows. */
+/** Number of checks of each key before the first turn, which is more than a key in the denied workload allows. */
 const WARM_UP = 20;
 const algorithms = ['sluice', 'sluice-fixed', 'sluice-sliding', 'sluice-leaky'];
 
@@ -33,7 +33,7 @@ async function prepare([workload, name, inFlight]) {
     for (let done = 0; done < checks; done += lanes)
       await Promise.all(Array.from({ length: lanes }, () => check(first[at++ % first.length])));
   };
-  // Keys in steady use: until then, a check sets the expiry of its key more often.
+  // Brings all keys into steady use, because the first checks of a key set its expiry more often.
   await run(first.length * WARM_UP, BATCH);
   return { figure: `${workload} ${name} ${inFlight}`, run };
 }

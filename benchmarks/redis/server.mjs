@@ -34,7 +34,7 @@ export async function startServer() {
   const server = spawn('redis-server', args, { stdio: 'ignore' });
   const failure = once(server, 'error').then(([error]) => Promise.reject(error));
   const control = new Redis(port, '127.0.0.1', { retryStrategy: () => 20, maxRetriesPerRequest: null });
-  control.on('error', () => {}); // Until the server listens.
+  control.on('error', () => {}); // Errors are expected until the server listens.
   await Promise.race([control.ping(), failure]);
   failure.catch(() => {});
 

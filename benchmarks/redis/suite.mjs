@@ -1,7 +1,7 @@
 /**
  * Measures limiters on a separate Redis server: checks per second, latency, CPU microseconds of the server per check, and bytes
- * per key. Every figure comes from new processes on an empty database. Contenders take turns, and the median of the rounds
- * counts.
+ * per key. Every figure comes from new processes on an empty database. Contenders take turns, and the median of the rounds is
+ * reported.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -27,9 +27,9 @@ export function describe({ load, two, time, bytes, log, spent, goals, version, r
 const notes = (
   rounds,
 ) => `Live keys with one process and the log: median of ${rounds} rounds; all other figures: one round. Each figure comes from new processes
-on an empty database. Contenders take turns; client and server share the machine. live: the key exists; idle: a key never seen
-before; denied: every check is denied. Keys are 12 characters, and each library adds its prefix. The bare EVALSHA uses the
-client’s clock; Sluice reads the server’s. All peers except @upstash/ratelimit and rolling-rate-limiter count in fixed windows,
+on an empty database. Contenders take turns; client and server share the machine. live: the key exists; idle: the key is new;
+denied: every check is denied. Keys have 12 characters, and each library adds its prefix. The bare EVALSHA uses the
+client’s clock; Sluice uses the server’s clock. All peers except @upstash/ratelimit and rolling-rate-limiter count in fixed windows,
 which is less work than GCRA. rolling-rate-limiter also records denied checks, so its denied figure rises with their number;
 its log was filled by one ZADD.`;
 

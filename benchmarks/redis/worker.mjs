@@ -12,8 +12,8 @@ const scale = Number(scaleText);
 const [roundTrip, inFlight = 1] = rest.map(Number);
 
 /**
- * Duration of a measurement in milliseconds, after a warm-up of half that time. A shorter one would measure how the
- * client's code is compiled.
+ * Duration of a measurement in milliseconds, after a warm-up of half that time. A shorter measurement would mostly measure the
+ * compilation of the client's code.
  */
 const PATIENCE = 800 * Math.max(scale, 0.1);
 const scenarios = {
@@ -92,8 +92,9 @@ async function checkLog() {
 }
 
 /**
- * Measures a flood on a key whose burst is used up, with injected latency: decisions per second, the share of the rate that is
- * admitted, and percentiles of the latency. After each answer a lane yields to the event loop, as a server does between requests.
+ * Measures a flood on a key whose burst is used up, with injected latency: decisions per second, the fraction of the rate that is
+ * admitted, and percentiles of the latency. After each answer, a lane yields to the event loop, as a server does between
+ * requests.
  */
 async function floodSpent() {
   const { limits, key } = spent();

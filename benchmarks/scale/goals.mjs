@@ -7,7 +7,7 @@ const percent = (part) => `${(part * 100).toFixed(1)} %`;
 export function goals({ load, hurry, stores, peers, threads, most }) {
   const { leased } = load[most];
 
-  /** For every scheme that never exceeds the limit, wherever it counts. */
+  /** The units above the limit, for every scheme that must never exceed the limit, on any store. */
   const strict = [...Object.values(load), ...Object.values(hurry), ...Object.values(stores)].flatMap(
     (found) =>
       Object.entries(found)

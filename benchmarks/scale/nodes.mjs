@@ -1,6 +1,6 @@
 /**
- * The contenders, which are ways in which a node decides. `make` gets the address of the store and the number of nodes. Each node
- * has its own client, store and limiter, and imports only what it needs. `asked` counts the hits that went to the store.
+ * The contenders, each of which defines how a node decides. `make` gets the address of the store and the number of nodes. Each node
+ * has its own client, store and limiter, and imports only what it needs. `asked` returns the number of hits sent to the store.
  */
 
 /** The deadline is long, so that a stall of the machine does not count as a failure of the store. */

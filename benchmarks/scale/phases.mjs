@@ -1,6 +1,6 @@
 /**
- * The load on all nodes together. With `perSecond`, checks start at that rate, whatever the answers. Otherwise, `inFlight` checks
- * run concurrently, and each is repeated as soon as it is answered. `span` is the duration in milliseconds.
+ * The load on all nodes together. With `perSecond`, checks start at that rate, regardless of the answers. Otherwise, `inFlight`
+ * checks run concurrently, and each is repeated as soon as it is answered. `span` is the duration in milliseconds.
  */
 
 /** The burst, and the units replenished per second. */

@@ -7,8 +7,8 @@ import { now, overAdmitted } from './tally.mjs';
 const WORKER = new URL('worker.mjs', import.meta.url);
 
 /**
- * Figures by phase: decisions per second, hits sent to the store per decision, units above the bound, and the used share of the
- * units that could be allowed.
+ * Figures by phase: decisions per second, hits sent to the store per decision, units above the bound, and the fraction of the
+ * available units that was used.
  * @param place `address`, and `calls()`: the script calls that the server has counted, if it reports them
  */
 export async function measure(place, contender, nodes, names, scale) {

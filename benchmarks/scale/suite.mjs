@@ -1,7 +1,7 @@
 /**
  * Measures several nodes, threads and processes on one limit: decisions per second, how often the store is called, and the
- * allowed units compared with the bound. Every figure comes from new processes on an empty store. Contenders take turns, and
- * medians count.
+ * allowed units compared with the bound. Every figure comes from new processes on an empty store. Contenders take turns, and the
+ * medians are reported.
  */
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ export async function run({ quick }) {
       hurry[nodes] = await turns('flood', 'open');
     }
     const { stores, peers, version } = await measureStores(place, scale, rounds);
-    // A round of threads is short, so there are more of them.
+    // A round of threads is short, so there are more rounds.
     const threadRounds = quick ? 1 : 7;
     const threads = await measureThreads(scale, threadRounds);
     const bytes = await measureBytes(quick ? 10_000 : 1_000_000);
@@ -60,7 +60,7 @@ export async function run({ quick }) {
   }
 }
 
-/** Takes medians, except for units above a limit. Other rounds do not make up for an overrun, so the worst round counts. */
+/** Takes medians, except for units above a limit. Other rounds do not make up for an overrun, so the worst round is reported. */
 async function turnsAt(what, names, rounds, measureOne) {
   const worst = Object.fromEntries(names.map((name) => [name, {}]));
   const medians = await takeTurns(what, names, rounds, async (name) => {

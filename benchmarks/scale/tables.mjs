@@ -38,10 +38,10 @@ export function describe(found) {
 const notes = (
   rounds,
   threadRounds,
-) => `16 nodes and Postgres beside its peer: median of ${rounds} rounds; threads: of ${threadRounds}; all other figures: one round. For units above a limit, the worst round counts. Each figure
+) => `16 nodes, and Postgres compared with its peer: median of ${rounds} rounds; threads: of ${threadRounds}; all other figures: one round. For units above a limit, the worst round is reported. Each figure
 comes from new processes on an empty store, warmed up with other keys and other nodes; contenders take turns. A single node runs
 in one process. Nodes, server and harness share the machine, so more nodes do not mean more cores. Concurrent direct checks are
-batched, so a script call carries several. A check is decided at some time between its request and its answer, so units count as
+batched, so a script call carries several checks. A check is decided at some time between its request and its answer, so units count as
 above the bound only if they were requested and answered within a window that allows fewer. The units that could have been
 admitted are the burst and what is replenished, or all requested units if that is less. Leases hold back an eighth of the
 burst, once, and last a quarter of the time in which the burst is replenished: at half the load, each of 16 nodes makes about 78

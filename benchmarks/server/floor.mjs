@@ -1,6 +1,7 @@
 /**
- * A process that gives one fixed answer: node:http without any parsing or limit, or an echo on grpc-js. What Sluice's listeners
- * need beyond this is their own. The answers come from a Sluice server, so they have the same size.
+ * A process that gives one fixed answer: node:http without any parsing or limit, or an echo on grpc-js. The time that Sluice's
+ * listeners take beyond this is their own. The fixed answer was recorded from a Sluice server, so it has the same size as a real
+ * one.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';

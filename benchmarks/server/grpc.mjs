@@ -1,7 +1,10 @@
-/** ShouldRateLimit without protobuf: messages are bytes. For the echo, and for a first answer of Sluice to echo. */
+/**
+ * ShouldRateLimit without protobuf: messages are bytes. Used by the echo server, and by the call that records Sluice's answer for
+ * the echo.
+ */
 import { createRequire } from 'node:module';
 
-/** The version that the server uses. */
+/** The version of grpc-js that the server uses. */
 export const grpc = createRequire(new URL('../../packages/sluice-server/package.json', import.meta.url))(
   '@grpc/grpc-js',
 );

@@ -1,20 +1,25 @@
 /**
- * The HTTP and gRPC listeners, each beside a server of the same library that gives a fixed answer of the same size. Both
- * run side by side and take short turns, because the speed of the machine drifts.
+ * The HTTP and gRPC listeners, each compared with a server of the same library that gives a fixed answer of the same size. Both
+ * servers run side by side and take short turns, because the speed of the machine drifts.
  */
 import { median } from '../report.mjs';
 import { callOnce, requestMessage } from './grpc.mjs';
 import { h2load, TAKE } from './load.mjs';
 import { startFloor, startSluice } from './servers.mjs';
 
-/** `streams`: concurrent calls on each connection. */
+/** `streams` is the number of concurrent calls on each connection. */
 export const CLIENTS = { http: { connections: 50, streams: 1 }, grpc: { connections: 10, streams: 10 } };
-/** Per turn: enough for kernel ticks of 10 ms to give the CPU time within a few percent. */
+/** Number of requests per turn. It is large enough for kernel ticks of 10 ms to give the CPU time within a few percent. */
 const REQUESTS = 10_000;
-/** Times the requests of a turn, before measuring, because production servers are long-running. */
+/**
+ * Length of the warm-up, as a multiple of the requests of a turn. There is a warm-up because production servers are long-running.
+ */
 const WARM_UP = 4;
 
-/** By listener: medians of Sluice and of the fixed answer, and `times`, the median ratio of their CPU time within a turn. */
+/**
+ * Returns, by listener, the medians of Sluice and of the fixed answer, and `times`, the median ratio of their CPU time within a
+ * turn.
+ */
 export async function measureListeners({ listenerSets: sets, listenerTurns: turns, scale }) {
   const found = { http: [], grpc: [] };
   for (let set = 0; set < sets; set++) {
@@ -41,12 +46,12 @@ export async function measureListeners({ listenerSets: sets, listenerTurns: turn
   return Object.fromEntries(Object.entries(found).map(([listener, all]) => [listener, mediansOf(all)]));
 }
 
-/** What Sluice answers to one request, for the fixed answer. */
+/** Records Sluice's answer to one request, which becomes the fixed answer. */
 const answerOf = {
   async http(port) {
     const response = await fetch(`http://127.0.0.1:${port}/v1/take`, { method: 'POST', body: TAKE });
     if (response.status !== 200) throw new Error(`HTTP ${response.status}`);
-    // Node sets these itself.
+    // Node sets these headers itself.
     const headers = [...response.headers].filter(([name]) => !/^(date|connection|keep-alive)$/.test(name));
     return { headers: headers.flat(), body: await response.text() };
   },

@@ -27,7 +27,7 @@ export async function redisBenchmark(port, { requests, connections, pipeline }, 
   return { perSecond: Number(cells[1]), p99: Number(cells[6]) };
 }
 
-/** Sends the same message each time, so it uses one key. */
+/** Sends the same message each time, so all requests use one key. */
 export function h2load(listener, port, { requests, connections, streams }) {
   const { path, flags, message } = MESSAGES[listener];
   return inFolder(async (folder) => {
@@ -46,7 +46,7 @@ export function h2load(listener, port, { requests, connections, streams }) {
   });
 }
 
-/** In gRPC framing: not compressed, the length, and the message. */
+/** Returns the message in gRPC framing: a zero byte (no compression), the length, and the message. */
 function framed(message) {
   return Buffer.from([0, 0, 0, 0, message.length, ...message]);
 }

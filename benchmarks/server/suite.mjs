@@ -1,8 +1,8 @@
 /**
- * The server's listeners: requests per second, p99, and CPU time of the server per request. RESP is compared with
- * redis-server, which does the same with a script; HTTP and gRPC with fixed answers (listeners.mjs). The clients are
- * redis-benchmark and h2load. The processes of the contenders run side by side and take short turns, because the speed of
- * the machine drifts; medians count.
+ * Measures the server's listeners: requests per second, p99, and CPU time of the server per request. RESP is compared with
+ * redis-server, which does the same with a script; HTTP and gRPC are compared with fixed answers (listeners.mjs). The clients are
+ * redis-benchmark and h2load. The processes of the contenders run side by side and take short turns, because the speed of the
+ * machine drifts. The medians are reported.
  */
 import { median } from '../report.mjs';
 import { measureListeners } from './listeners.mjs';
@@ -17,7 +17,7 @@ const WARM_UP = 300_000;
 const OPEN = [1_000_000, 1_000_000, 1_000_000];
 const FULL = [0, 1, 86_400];
 
-/** The same request to either server. `beside` is the call that it is compared with. */
+/** Calls to either server, by name. `beside` names the call to redis-server with which a call to Sluice is compared. */
 const CALLS = {
   'CL.THROTTLE': { start: startSluice, words: () => ['CL.THROTTLE', KEY, ...OPEN, 1], beside: 'EVALSHA' },
   THROTTLE: { start: startSluice, words: () => ['THROTTLE', KEY, 'api'], beside: 'EVALSHA' },
@@ -80,7 +80,7 @@ async function askResp(server, name, pipeline, requests) {
   return { ...answer, cpu: (server.cpu() - before) / requests };
 }
 
-/** The number of requests as a multiple of the other server's number in the same turn. Undefined if there is no other server. */
+/** Requests per second as a multiple of the other server's in the same turn. Undefined if there is no other server. */
 function timesOf(all, others) {
   return others && median(all.map(({ perSecond }, turn) => perSecond / others[turn].perSecond));
 }

@@ -13,8 +13,8 @@ const query = LIMITS.map((text) => `limit=${encodeURIComponent(text)}`).join('&'
 const ADDRESS = `#playground?${query}&traffic=rogue&rate=150&size=500&length=100000`;
 
 /**
- * Returns, in milliseconds, the time between frames and the page's own work in each frame, while it computes the runs and while
- * it plays them.
+ * Returns, in milliseconds, the time between frames and the page's own work in each frame, both while the page computes the runs
+ * and while it plays them.
  */
 export async function measureFrames(seconds) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-frames-'));

@@ -32,7 +32,8 @@ export default defineConfig({
   server: { proxy: { '/live': SERVER, '/v1': SERVER } },
   build: {
     target: 'es2022',
-    // The first versions that support light-dark(). If it were compiled for older browsers, the theme switch would not work.
+    // The first browser versions that support light-dark(). If light-dark() were compiled for older browsers, the theme switch
+    // would not work.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     outDir: 'dist',
     emptyOutDir: true,

@@ -34,7 +34,7 @@ const clientClaims = [
     },
   },
   {
-    name: 'gives each of 500 checks in the same tick its own number',
+    name: 'counts each of 500 checks in the same tick separately',
     async run() {
       const store = redis(client, { deadline: '5s' });
       const limiter = createLimiter(gcra({ limit: 300, per: '1h' }), { store, name: 'many' });

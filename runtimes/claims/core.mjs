@@ -56,11 +56,11 @@ const own = [
       const reason = new Error('enough');
       const waiting = thrown(() => limiter.acquire('k', { signal: stop.signal }));
       stop.abort(reason);
-      if ((await waiting) !== reason) throw new Error('another reason');
+      if ((await waiting) !== reason) throw new Error('rejected with a different reason');
     },
   },
   {
-    name: 'run holds a place during the call, and throws DeniedError if there is none',
+    name: 'run holds a place during the call, and throws DeniedError if no place is free',
     async run() {
       const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
       /** @type {(value: string) => void} */

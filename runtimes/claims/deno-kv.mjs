@@ -1,4 +1,4 @@
-// Runs the conformance suite and the race tests on the example store for Deno KV. Only on Deno.
+// Runs the conformance suite and the race tests on the example store for Deno KV. Runs only on Deno.
 import { casStore } from 'sluice';
 import { conformance } from 'sluice/testing';
 import { races } from './races.mjs';

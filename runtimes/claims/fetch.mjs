@@ -140,7 +140,7 @@ export const FETCH = [
       }
       same(await (await answer).text(), 'hello');
       same(asked.length, 2);
-      if ((asked[1] ?? 0) - start < 7000) throw new Error(`asked again after ${(asked[1] ?? 0) - start} ms`);
+      if ((asked[1] ?? 0) - start < 7000) throw new Error(`retried after ${(asked[1] ?? 0) - start} ms`);
     },
   },
 ];

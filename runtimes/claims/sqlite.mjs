@@ -1,4 +1,4 @@
-// Runs the conformance suite and the race tests on the example store for node:sqlite. Only on Node 22.5 and newer.
+// Runs the conformance suite and the race tests on the example store for node:sqlite. Runs only on Node 22.5 and newer.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

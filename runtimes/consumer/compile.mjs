@@ -1,5 +1,5 @@
-// Prints the compiler errors in our files and the consumer's files, for each tsconfig. Only these files are checked. This finds
-// the same errors in them as `tsc --noEmit`, but saves the minutes that it takes to check all other files.
+// Prints the compiler errors in our files and the consumer's files, for each tsconfig. Only these files are checked,
+// which finds the same errors in them as `tsc --noEmit`, but saves the minutes that checking all other files would take.
 //
 //   node compile.mjs <module of typescript> <project folder> <tsconfig>…
 

@@ -1,4 +1,4 @@
-// Uses the entries that use types of their framework. This file is only compiled, never run.
+// Uses the entries whose types refer to types of a framework. This file is only compiled, never run.
 import Fastify from 'fastify';
 import { Hono } from 'hono';
 import { createLimiter } from 'sluice';

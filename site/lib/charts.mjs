@@ -1,7 +1,8 @@
 // @ts-check
 /**
- * Draws bar charts from the tables that the benchmarks write. A marker is `section | column | unit`. `column + column` draws both
- * columns side by side, and so does a column whose cells are `before → after`. A fourth part selects the rows whose names begin with it.
+ * Draws bar charts from the tables that the benchmarks write. A marker is `section | column | unit`. `column + column` draws
+ * both columns side by side. A column whose cells are `before → after` also gets two bars per row. An optional fourth part selects
+ * the rows whose names begin with that text.
  */
 
 import { textOf } from './pages.mjs';
@@ -39,7 +40,7 @@ export function barsOf(results, section, columns) {
   throw new Error(`benchmarks/RESULTS.md has no column ${columns.join(', ')} in section ${section}`);
 }
 
-/** Both bars of `before → after`, or none if one was not measured. @param {string} name @param {string} cell @param {string} series @returns {Bar[]} */
+/** Both bars of `before → after`, or no bar if one of the two was not measured. @param {string} name @param {string} cell @param {string} series @returns {Bar[]} */
 function barsIn(name, cell, series) {
   const [before = '', after] = cell.split(' → ');
   const parts =

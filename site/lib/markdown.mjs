@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Adapts pages to the site. They are written for readers on GitHub, so links are paths between files, and anchors are GitHub's.
- * This module turns them into addresses of the site. A link to a file that is not a page leads to a copy of it as text, and a
- * link to a folder leads to a list of its files.
+ * Adapts pages to the site. Pages are written for readers on GitHub, so links are paths between files, and anchors are GitHub's.
+ * This module turns the links into addresses on the site. A link to a file that is not a page leads to a copy of that file as
+ * text, and a link to a folder leads to a list of the folder's files.
  */
 
 import { cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';

@@ -19,7 +19,7 @@ export const EXCLUDED = [
   'coverage/**',
 ];
 
-/** Maps a file to its page. The first match counts, and both end in .md. */
+/** Patterns of files and the pages that they become. The first matching pattern applies. All paths end in .md. */
 const ADDRESSES = /** @type {const} */ ([
   [/^site\/index\.md$/, 'index.md'],
   [/^site\/generated\/(.+)$/, '$1'],
@@ -70,7 +70,7 @@ function filesIn(folder, pattern) {
     .map((name) => `${folder}/${name}`);
 }
 
-/** The pages of a folder: first the named ones, in this order, then the others. @param {string} folder @param {readonly string[]} first */
+/** The pages of a folder: the pages in `first`, in that order, and then all other pages. @param {string} folder @param {readonly string[]} first */
 function folder(folder, first, pattern = /^(?!README)[\w-]+\.md$/) {
   const files = filesIn(folder, pattern);
   const named = first.map((name) => `${folder}/${name}.md`);

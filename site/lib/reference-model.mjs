@@ -18,7 +18,7 @@ import ts from 'typescript';
 /** @typedef {import('typedoc').Reflection} Reflection */
 
 /**
- * Shows types as they are written. typedoc asks the type checker, which replaces aliases; for example, `Millis` would become
+ * Shows types as they are written. typedoc uses the type checker, which replaces aliases; for example, `Millis` would become
  * number.
  * @param {import('typedoc').Converter} converter
  */
@@ -50,8 +50,8 @@ export function aliasTexts(converter) {
 }
 
 /**
- * Whether the node describes the type completely, because it does not depend on a type parameter and inference has not changed
- * the type.
+ * Whether the node describes the type completely, which is the case if the node does not depend on a type parameter and inference
+ * has not changed the type.
  * @param {ts.TypeChecker} checker @param {ts.TypeNode} node @param {ts.Type} type
  */
 function isWhole(checker, node, type) {

@@ -12,8 +12,8 @@ import { fileURLToPath } from 'node:url';
  * @typedef {object} Lane
  * @property {string} label what the caller would write
  * @property {(library: Library) => import('sluice').Policies} policies
- * @property {number} top where the curve's axis ends
- * @property {'free' | 'wait'} [curve] the units available now (default), or the seconds until one is admitted
+ * @property {number} top the maximum of the curve's axis
+ * @property {'free' | 'wait'} [curve] the units available now (default), or the seconds until the next request is admitted
  * @property {(nth: number) => number} [holdFor] milliseconds until the nth admitted request releases its unit; Infinity if never
  */
 /** @typedef {{ title: string, lanes: Lane[] }} Picture */
@@ -100,7 +100,7 @@ export const PICTURES = {
     ],
   },
   'sliding-log': {
-    title: 'A log of what was taken when',
+    title: 'A log of when each unit was taken',
     lanes: [
       {
         label: "slidingLog({ limit: 10, per: '10s' })",
@@ -115,7 +115,7 @@ export const PICTURES = {
     ],
   },
   pacer: {
-    title: 'A smooth outflow: each one delays the next',
+    title: 'A smooth outflow: each request delays the next',
     lanes: [
       {
         label: "pacer({ limit: 10, per: '10s', maxBurst: 4 })",
@@ -132,7 +132,7 @@ export const PICTURES = {
     ],
   },
   'min-interval': {
-    title: 'The least time between two actions',
+    title: 'A minimum time between two actions',
     lanes: [
       {
         label: "minInterval({ every: '1s' })",
@@ -145,13 +145,13 @@ export const PICTURES = {
     title: 'Places that are held and given back',
     lanes: [
       {
-        label: "concurrency({ limit: 3, lease: '6s' }), each holds for 0.8 s",
+        label: "concurrency({ limit: 3, lease: '6s' }), each place is held for 0.8 s",
         policies: ({ concurrency }) => concurrency({ limit: 3, lease: '6s' }),
         top: 3,
         holdFor: () => 800,
       },
       {
-        label: "concurrency({ limit: 3, lease: '6s' }), every fifth never returns",
+        label: "concurrency({ limit: 3, lease: '6s' }), every fifth is never released",
         policies: ({ concurrency }) => concurrency({ limit: 3, lease: '6s' }),
         top: 3,
         holdFor: (nth) => (nth % 5 === 0 ? Infinity : 800),
@@ -334,7 +334,7 @@ function drawLane(lane, { admitted, denied, curve }, top) {
 
 /** @param {Picture} picture @param {number} y */
 function drawLegend({ lanes }, y) {
-  const curve = lanes[0]?.curve === 'wait' ? 'seconds until the next passes' : 'what could be taken now';
+  const curve = lanes[0]?.curve === 'wait' ? 'seconds until the next passes' : 'units available now';
   return [
     `<path class="yes" d="M${LEFT + 4} ${y}v-10"/><text x="${LEFT + 10}" y="${y}">passes</text>`,
     `<path class="no" d="M${LEFT + 64} ${y}v-7"/><text x="${LEFT + 70}" y="${y}">denied</text>`,
@@ -344,7 +344,7 @@ function drawLegend({ lanes }, y) {
 }
 
 /**
- * Removes the points on a straight line between two others.
+ * Removes the points that are on a straight line between two other points.
  * @param {[number, number][]} points
  */
 function straightened(points) {

@@ -56,7 +56,7 @@ function panel(rows, title, left, height, ticks) {
     ...nodes.map((count) => `<text x="${x(count)}" y="${FLOOR + 16}" text-anchor="middle">${count}</text>`),
     ...SCHEMES.flatMap((scheme, i) => {
       const points = rows.filter((row) => row.scheme === scheme).map((row) => [x(row.nodes), y(height(row))]);
-      // Dashes keep lines visible that overlap.
+      // Dashes keep overlapping lines visible.
       const dash = ['', ' stroke-dasharray="8 4"', ' stroke-dasharray="3 3"'][i];
       return [
         `<path class="${scheme}"${dash} d="M${points.map((point) => point.join(' ')).join('L')}"/>`,
@@ -76,7 +76,7 @@ export function render(rows) {
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" role="img">`,
     '<title>Direct checks, leased and synced, by the number of nodes</title>',
     `<style>${STYLE}</style>`,
-    '<text x="60" y="18">10,000 at once, 1,000 a second, asked for 8,000 times a second in all; synced every 100 ms; simulated</text>',
+    '<text x="60" y="18">burst of 10,000, 1,000 units per second; 8,000 checks per second in total; synced every 100 ms; simulated</text>',
     panel(rows, 'units above the limit', 60, (row) => row.over / top, [
       [0, '0'],
       [0.5, (top / 2).toLocaleString('en')],

@@ -77,7 +77,7 @@ test('every section of the results has a chart', () => {
   expect(new Set(charts)).toEqual(new Set(sections));
 });
 
-test('fails on an unknown column or row', () => {
+test('throws for an unknown column or row', () => {
   expect(() => barsOf(RESULTS, 'speed', ['hit'])).toThrow('no column hit in section speed');
   expect(() => chartOf('memory | no such column | ns')).toThrow('no such column');
   expect(() => chartOf('memory | hot key | ns | no such row')).toThrow('no such row');

@@ -1,4 +1,4 @@
-/** Keeps the part that is shown, and its state, in the URL fragment, so that any static server can serve the page. */
+/** Keeps the visible part of the page, and its state, in the URL fragment, so that any static server can serve the page. */
 import { effect, signal } from '@preact/signals';
 import { fromQuery } from './model/state.ts';
 import { query, show } from './playground/store.ts';

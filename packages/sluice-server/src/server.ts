@@ -44,14 +44,14 @@ export interface ServerListener {
   /** Address of the listener. Port 0 picks a free port. */
   readonly address: Address;
   /**
-   * Returns the tokens of which clients must send one. It is a function because token files may change. Undefined if no token is
-   * required.
+   * Returns the accepted tokens, one of which every client must send. It is a function because token files may change. Undefined
+   * if no token is required.
    */
   readonly tokens?: (() => readonly string[]) | undefined;
 }
 
 export interface ServerOptions {
-  /** YAML files, or folders that contain them. */
+  /** YAML files, or folders that contain YAML files. */
   readonly config: readonly string[];
   /** Where the state of the limits is kept. */
   readonly store: StoreOptions;
@@ -65,7 +65,7 @@ export interface ServerOptions {
   readonly adminWithoutToken?: boolean | undefined;
   /**
    * HTTP only. The proxies to trust for the client's address, in the forms that `clientAddress` accepts. Attempts with wrong
-   * tokens are limited by that address. Default false.
+   * tokens are limited per client address. Default false.
    */
   readonly trustProxy?: TrustProxy | undefined;
   /** Maximum number of open connections per listener. Further connections are refused. Default 10,000. */
@@ -78,7 +78,7 @@ export interface ServerOptions {
   readonly maxMessage?: number | undefined;
   /** Maximum length of a key, in bytes of UTF-8. Default 1024. */
   readonly maxKey?: number | undefined;
-  /** Limits decide and count as usual, but nothing is denied. Default false. */
+  /** Evaluates and counts limits as usual, but never denies a request. Default false. */
   readonly shadow?: boolean | undefined;
   /** Which details the metrics contain. */
   readonly metrics?: MetricsOptions | undefined;
@@ -88,15 +88,15 @@ export interface ServerOptions {
   readonly traces?: TracesOptions | undefined;
   /** Reload the files when they change. Default true. */
   readonly watch?: boolean | undefined;
-  /** Receives the log lines. Created by `createLog`. */
+  /** The log to write to. Created by `createLog`. */
   readonly log: Log;
 }
 
 /** A server that is accepting connections. */
 export interface RunningServer {
-  /** The core that decides, for checks of the same limits without a network connection. */
+  /** The server's core, which can check the same limits without a network connection. */
   readonly core: Core;
-  /** The address of each listener, with the actual port if 0 was requested. */
+  /** The address of each listener, with the actual port if port 0 was requested. */
   readonly addresses: Readonly<Partial<Record<ListenerName, Address>>>;
   /** Reloads the configuration and the certificates. Resolves when they are in use or were found to be invalid. Never rejects. */
   reload(): Promise<void>;
@@ -249,7 +249,7 @@ async function openListener(
 
 function facts({ size, name }: OpenedStore): Family[] {
   const version = [{ labels: { version: VERSION, store: name }, value: 1 }];
-  const info = family('sluice.build_info', 'gauge', 'Version of the running server, and its store.', version);
+  const info = family('sluice.build_info', 'gauge', 'Version and store of the running server.', version);
   return size === undefined
     ? [info]
     : [info, family('sluice.store.keys', 'gauge', 'Keys in the memory store.', size())];

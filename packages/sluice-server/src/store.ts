@@ -72,8 +72,8 @@ async function storeOn(url: string, client: object, guards: Guards): Promise<Sto
 }
 
 /**
- * Returns a store that also closes its client. Stores do not close a client that they were given, but this one was created for
- * the store.
+ * Returns a store that also closes its client. Stores do not close a client that they were given, but this client was created
+ * only for the store.
  */
 function closing(
   store: Store<Promise<Decision>>,

@@ -1,6 +1,6 @@
 /**
  * Creates every store, with the clock of the test that uses it. The factories are arguments, because the library's own tests pass
- * its sources, and other packages pass its build.
+ * the factories from its sources, and the tests of other packages pass those from its build.
  */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -4,13 +4,16 @@ import { dirname, join, relative, resolve } from 'node:path';
 
 const root = resolve(import.meta.dirname, '../../..');
 
-/** A file that matches uses a server, another process, another thread or a browser. */
+/** A file that matches this pattern uses a server, another process, another thread or a browser. */
 const external =
   /\binject\(|'(node:(child_process|cluster|net|https?|http2|worker_threads)|playwright-core|miniflare)'/;
-/** A file that matches replaces globals or modules, or observes the whole process. */
+/** A file that matches this pattern replaces globals or modules, or observes the whole process. */
 const global =
   /\bvi\.(mock|resetModules|stub\w+|spyOn|useFakeTimers)\(|\bprocess\.(on|env|memoryUsage)\b|--expose|node:(async_hooks|diagnostics_channel)/;
-/** A helper that matches must be loaded again for each test file, because hooks belong to the file that is being loaded. */
+/**
+ * A helper that matches this pattern must be loaded again for each test file, because hooks belong to the file that is being
+ * loaded.
+ */
 const hook = /\b(before|after)(Each|All)\(/;
 const specifier = /\b(?:from|import\()\s*'((?:\.|sluice-test-support\/)[^']+)'/g;
 

@@ -109,7 +109,7 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
     context.fillStyle = palette.muted;
     context.fillRect(left, middle, wide, 1);
 
-    /** Draws a request that waited, as a line from its arrival below the axis to its admission above it. */
+    /** Draws a request that waited, as a line from its arrival below the axis to its admission above the axis. */
     function drawWait(at: Millis, passes: Millis): void {
       const [low, high] = [middle + REQUESTS * 0.3, TOP + REQUESTS * 0.25];
       const done = Math.min(1, (now - at) / Math.max(1, passes - at));

@@ -13,7 +13,9 @@ export interface LaneLook {
   readonly palette: Palette;
   /** The index of the run's bound that the middle band shows. */
   readonly bound: number;
-  /** The height of the middle band as a multiple of the limit. It is the same for all lanes, so that they can be compared. */
+  /**
+   * The height of the middle band as a multiple of the limit. It is the same for all lanes, so that the lanes can be compared.
+   */
   readonly reach: number;
   /** The maximum number of requests per bar, over all lanes. */
   readonly tallest: number;

@@ -29,7 +29,7 @@ export function drawRates(
   const y = (value: number) => height - 1 - (value / highest) * (height - 1 - top);
   context.clearRect(0, 0, width, height);
   for (const heard of stretchesOf(points)) {
-    // The first point covers the second before it.
+    // The first point covers the one second that ends at its time.
     const stretch = [{ ...heard[0], at: heard[0].at - SECOND }, ...heard];
     fill(
       stretch,

@@ -48,7 +48,7 @@ export const CHAPTERS: readonly Chapter[] = [
     title: 'Buckets of time',
     text: [
       'Divide time into windows of five seconds and count the requests in each. When a window is full, further requests are denied. When the next window starts, the count starts again at zero.',
-      'It takes two numbers per key and is easy to understand. But look at a boundary: six requests at the end of one window and six at the start of the next are twelve in two seconds, although each window is within its limit.',
+      'This takes two numbers per key and is easy to understand. But look at a boundary: six requests at the end of one window and six at the start of the next are twelve in two seconds, although each window is within its limit.',
     ],
     code: "fixedWindow({ limit: 6, per: '5s' })",
     policies: fixedWindow({ limit: LIMIT, per: PER }),
@@ -63,7 +63,7 @@ export const CHAPTERS: readonly Chapter[] = [
     title: 'A window that slides',
     text: [
       'Keep the count of the previous window as well, and let it fade. After two fifths of the new window, three fifths of the old count still apply. The estimate follows a window that always ends now.',
-      'This stops the burst across the boundary, at the price of one more number. It assumes that the old requests were evenly distributed; if they were not, it denies slightly too many or too few.',
+      'This stops the burst across the boundary, at the price of one more number. It assumes that the old requests were evenly distributed; if they were not, it denies slightly too many or too few requests.',
     ],
     code: "slidingWindow({ limit: 6, per: '5s' })",
     policies: slidingWindow({ limit: LIMIT, per: PER }),
@@ -92,7 +92,7 @@ export const CHAPTERS: readonly Chapter[] = [
     id: 'leaky-bucket',
     title: 'A bucket that leaks',
     text: [
-      'Each request pours a cup into a bucket, and the bucket loses a cup with every drip. A request that would make it overflow is denied.',
+      'Each request pours a cup into a bucket, and the bucket loses a cup with every drip. A request that would make the bucket overflow is denied.',
       'A full bucket admits one request per drip. The drips fall at regular intervals, counted from the request that found the bucket empty.',
     ],
     code: "leakyBucket({ size: 6, dripRate: '833ms' })",
@@ -112,14 +112,14 @@ export const CHAPTERS: readonly Chapter[] = [
     code: "gcra({ limit: 6, per: '5s', burst: 3 })",
     policies: gcra({ limit: LIMIT, per: PER, burst: 3 }),
     good: 'almost everything',
-    beware: 'within one window, the burst adds to the rate',
+    beware: 'within one window, a whole burst can pass in addition to the rate',
     query: query('10/10s burst 3'),
   },
   {
     id: 'pacer',
     title: 'Waiting instead of denying',
     text: [
-      'If your own program makes the calls, a denial does not help, because the program should send requests at the right pace. A pacer gives each request a turn. The first one passes immediately, and its cost delays the next.',
+      'If your own program makes the calls, a denial does not help. Instead, the program should send requests at the right pace. A pacer gives each request a turn. The first one passes immediately, and its cost delays the next.',
       'Requests arrive below the line and pass above it; the length of a slanted line shows how long a request waits. However unevenly requests arrive, they pass evenly. Only those that would wait too long are denied.',
     ],
     code: "pacer({ limit: 2, per: '1s' })",

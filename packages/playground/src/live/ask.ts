@@ -1,4 +1,4 @@
-/** Calls the server's peek, reset and block. */
+/** Calls the server's operations peek, reset and block. */
 import { type LimitAnswer, numbersOf } from './answer.ts';
 import { problemOf } from './stream.ts';
 import { token } from './watch.ts';

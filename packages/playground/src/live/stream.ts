@@ -1,4 +1,4 @@
-/** Reads server-sent events with fetch, so that it can send a token. Reconnects until it is closed. */
+/** Reads server-sent events with fetch, because EventSource cannot send a token. Reconnects until it is closed. */
 import type { Millis } from 'sluice';
 
 export type Connection =
@@ -7,7 +7,7 @@ export type Connection =
   | { readonly kind: 'lost'; readonly why: string }
   /** The server refused the stream, because the token is missing or invalid. */
   | { readonly kind: 'refused'; readonly why: string }
-  /** The page was not served by a Sluice server, so there is no such stream. */
+  /** The page was not served by a Sluice server, so there is no stream of events. */
   | { readonly kind: 'absent' };
 
 export interface StreamOptions {

@@ -1,4 +1,7 @@
-/** Reads a recorded log as traffic: access logs (common, combined), JSON lines, CSV with a header, or a time per line. */
+/**
+ * Reads a recorded log as traffic. The log is an access log (common or combined), JSON lines, CSV with a header, or one time per
+ * line.
+ */
 import type { Millis } from 'sluice';
 import { MOST_EVENTS, type Traffic, trafficOf } from './traffic.ts';
 

@@ -103,7 +103,7 @@ function tried(make: () => unknown, piece: string, from: number): Mistake | unde
 /** The hint in parentheses within the error message. */
 function hintOf(message: string): string {
   const inner = /\(([\s\S]*)\); got /.exec(message)?.[1] ?? message;
-  if (inner.includes('denies by itself')) return 'needs another limit beside it, such as 10/s &';
+  if (inner.includes('denies by itself')) return 'must be combined with another limit, such as 10/s &';
   return inner.replace(/ \[ERR_\w+\]$/, '');
 }
 
@@ -118,7 +118,7 @@ function located(piece: string, from: number, error: SluiceError | Unreadable): 
 
 type Place = readonly [from: number, to: number];
 
-/** The range of the word that the hint quotes, or of the value of the option that it names. */
+/** The range of the word that the hint quotes, or of the value of the option that the hint names. */
 function placeOf(piece: string, why: string): Place | undefined {
   const quoted = /"([^"]+)"/.exec(why)?.[1];
   const start = quoted === undefined ? -1 : piece.toLowerCase().indexOf(quoted.toLowerCase());
@@ -160,7 +160,8 @@ function partOf(text: string): Part {
   return {
     algorithm: ALGORITHMS.find((name) => words.split(/\s+/).includes(name)) ?? 'gcra',
     limit,
-    // The window of a burst is the time in which the whole burst is replenished, so it is converted to the window of the limit.
+    // The window of a burst is the time in which the whole burst is replenished, so `state.window` is converted to the window of
+    // the limit.
     per: Math.round((state.window * limit * 1e6) / state.limit) / 1e6,
     span: span.replaceAll(' ', ''),
     burst: burst === undefined ? undefined : Number(burst),

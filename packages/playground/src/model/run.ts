@@ -12,7 +12,7 @@ export interface Outcomes {
   count: number;
   readonly at: Float64Array;
   readonly event: Uint32Array;
-  /** How long each admitted request waited, and the `retryAfter` of each denied one. */
+  /** How long each admitted request waited, and the `retryAfter` of each denied request. */
   readonly wait: Float64Array;
   /** The sum of all finite waits so far, at each decision. */
   readonly waited: Float64Array;

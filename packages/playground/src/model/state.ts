@@ -1,4 +1,4 @@
-/** Stores everything that the playground shows in the URL fragment of a link, which browsers never send to a server. */
+/** Stores the state of the playground in the URL fragment of a link, which browsers never send to a server. */
 import type { Millis } from 'sluice';
 import { KINDS, type TrafficKind, type TrafficOptions } from './traffic.ts';
 

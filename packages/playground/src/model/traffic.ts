@@ -69,10 +69,7 @@ const MAKERS: Readonly<Record<TrafficKind, (options: TrafficOptions) => Iterable
   *bursts({ size, every, length }) {
     for (let start = 0; start < length; start += every) yield* burst(size, start, 0, length);
   },
-  /**
-   * Generates one burst that ends at the window boundary and one that starts there, then a steady stream that exceeds a limit of
-   * that size.
-   */
+  /** Generates one burst that ends at the window boundary and one that starts there, followed by a steady stream. */
   *edge({ size, every, rate, length }) {
     const spread = every / 10;
     yield* burst(size, every - spread, spread, length);
@@ -115,7 +112,7 @@ function* poisson(
   }
 }
 
-/** Merges sources in chronological order, so that excess requests are cut at the end. */
+/** Merges sources in chronological order, so that only the latest requests are cut off if there are too many. */
 function* interleaved(sources: Generator<Asked>[]): Generator<Asked> {
   const heads = sources.map((source) => source.next().value as Asked | undefined);
   for (;;) {

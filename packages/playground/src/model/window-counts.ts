@@ -31,8 +31,8 @@ export class WindowCounts {
 }
 
 /**
- * For each column of a picture, the maximum number of admissions within `per` before any of the column's instants. `times` must
- * be ascending.
+ * For each column of a picture, the maximum number of admissions in a window of length `per` that ends at an instant of the
+ * column. `times` must be ascending.
  */
 export function courseOf(
   times: readonly number[],

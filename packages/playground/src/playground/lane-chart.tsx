@@ -91,7 +91,7 @@ interface Picture {
 function createPicture(id: number): Picture {
   const base = document.createElement('canvas');
   let drawn: unknown[] = [];
-  /** The maximum number of requests that the focused key had admitted in any window. */
+  /** The largest number of requests of the focused key that were admitted in any window. */
   let most = 0;
   const picture: Picture = { canvas: undefined, draw };
 

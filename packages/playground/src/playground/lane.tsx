@@ -59,7 +59,7 @@ function Stats({ run }: { readonly run: Run }) {
         <dt>Denied</dt>
         <dd class="denied">{showNumber(totals.denied)}</dd>
       </div>
-      <div title="The maximum that one key had admitted in any window of this length">
+      <div title="The most requests that were admitted for one key in any window of this length">
         <dt>Worst {showDuration(per)}</dt>
         <dd class={isOver ? 'over' : ''}>
           {showNumber(worst)} <small>of {showNumber(limit)}</small>

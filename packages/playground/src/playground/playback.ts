@@ -50,7 +50,7 @@ export function toggle(): void {
   else play();
 }
 
-/** Moves the playhead. If the run is playing, it continues from there. */
+/** Moves the playhead. If the run is playing, playback continues from there. */
 export function scrub(to: number): void {
   position.value = Math.min(1, Math.max(0, to));
 }

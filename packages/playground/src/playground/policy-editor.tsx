@@ -1,4 +1,4 @@
-/** Edits a limit as text and with sliders. A change of one updates the other. Invalid text is underlined. */
+/** Edits a limit as text and with sliders. Changing the text updates the sliders, and vice versa. Invalid text is underlined. */
 import { useId, useRef } from 'preact/hooks';
 import { ALGORITHMS, BURSTY } from '../model/algorithms.ts';
 import { showNumber, showDuration, durationText } from '../model/format.ts';
@@ -42,7 +42,7 @@ export function PolicyEditor({ lane, index }: { readonly lane: Lane; readonly in
   );
 }
 
-/** Suggests a second policy with a longer window and a larger limit, as users usually combine them. */
+/** Suggests a second policy with a longer window and a larger limit, because users usually combine such policies. */
 function another(parts: readonly Part[]): Part {
   const last = changed(parts[parts.length - 1], { algorithm: 'fixed-window' });
   return changed({ ...last, limit: last.limit * 2 }, { per: last.per * 4 });

@@ -1,4 +1,4 @@
-/** Chooses the traffic, and what denied requests do. */
+/** Lets users choose the traffic, and whether denied requests give up or wait. */
 import { signal } from '@preact/signals';
 import { showNumber, showDuration } from '../model/format.ts';
 import { readLog } from '../model/log.ts';
@@ -17,10 +17,10 @@ const TITLES: Readonly<Record<TrafficKind, string>> = {
 };
 
 const STORIES: Readonly<Record<TrafficKind, string>> = {
-  edge: 'Two bursts, just before and just after the boundary of a window, then a steady stream above the limit.',
+  edge: 'Two bursts, just before and just after a window boundary, then a steady stream above the limit.',
   steady: 'One request after another at a constant rate.',
   bursts: 'Many requests at the same time, then a pause.',
-  poisson: 'Independent users: random gaps between requests, reproducible by a seed.',
+  poisson: 'Independent users: random gaps between requests, reproducible with a seed.',
   rogue: 'Five users, and for half of the time a script that floods the service. Each key has its own limit.',
   log: 'Your own access log, JSON lines or CSV. The file stays in this browser.',
 };

@@ -1,4 +1,4 @@
-/** A button that copies text to the clipboard and confirms it. */
+/** A button that copies text to the clipboard and shows a confirmation. */
 import { useSignal } from '@preact/signals';
 
 export function Copy({ text, label }: { readonly text: () => string; readonly label: string }) {

@@ -1,4 +1,4 @@
-/** A slider with a fixed list of useful values. A value between two of them is kept until the slider is moved. */
+/** A slider with a fixed list of useful values. A value between two of these values is kept until the slider is moved. */
 import { useId } from 'preact/hooks';
 
 export interface SliderProps {

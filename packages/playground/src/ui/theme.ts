@@ -1,4 +1,4 @@
-/** The light or dark theme. It is the system's theme, unless the user has chosen one. */
+/** The light or dark theme. It is the system's theme, unless the user has chosen a theme. */
 import { computed, effect, signal } from '@preact/signals';
 
 export const THEMES = ['auto', 'light', 'dark'] as const;

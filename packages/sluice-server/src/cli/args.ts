@@ -53,7 +53,7 @@ export class Args {
     return found;
   }
 
-  /** Parses an address such as '127.0.0.1:8080' or '[::1]:8080'. Without a host, as in ':8080' or '8080', it is 127.0.0.1. */
+  /** Parses an address such as '127.0.0.1:8080' or '[::1]:8080'. The host defaults to 127.0.0.1, as in ':8080' or '8080'. */
   address(name: string): Address | undefined {
     const text = this.text(name);
     if (text === undefined || text === '') return undefined;

@@ -74,7 +74,8 @@ function reportError(error: unknown, { err }: Output): number {
     return 2;
   }
   const { message, stack, code } = error as Error & { readonly code?: unknown };
-  // A system error such as EADDRINUSE is printed without a stack trace, and by its code if it has no message (AggregateError).
+  // A system error such as EADDRINUSE is printed without a stack trace. If the error has no message (AggregateError), its code is
+  // printed.
   err(typeof code === 'string' ? `sluice: ${message || String(code)}\n` : `${stack}\n`);
   return 1;
 }

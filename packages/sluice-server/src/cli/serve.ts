@@ -33,11 +33,11 @@ export const SERVE_FLAGS: Flags = {
   },
   'max-keys': {
     value: 'N',
-    help: 'memory store: maximum number of keys per limit; default 1000000, or infinity',
+    help: 'memory store: maximum number of keys per limit, or infinity; default 1000000',
   },
   leased: {
     value: 'N',
-    help: 'lease units from the store; N is the approximate number of servers that share it',
+    help: 'lease units from the store; N is the approximate number of servers that share the store',
   },
   deadline: { value: 'TIME', help: 'timeout for a check in the store; default 200ms' },
   'on-failure': {
@@ -45,7 +45,7 @@ export const SERVE_FLAGS: Flags = {
     help: 'while the store is unavailable: local (default, this server decides alone), throw (503), allow or deny',
   },
   'deny-cache': { help: 'answer repeated denials from memory for up to 2 s' },
-  shadow: { help: 'limits decide and count as usual, but nothing is denied' },
+  shadow: { help: 'evaluate and count limits as usual, but never deny a request' },
   'http-token-file': {
     value: 'FILE',
     help: 'file with tokens for the HTTP listener, one per line; or set SLUICE_HTTP_TOKEN',
@@ -81,18 +81,21 @@ export const SERVE_FLAGS: Flags = {
   'max-key': { value: 'BYTES', help: 'maximum length of a key; default 1024' },
   'near-ratio': {
     value: 'SHARE',
-    help: 'share of a limit above which metrics count a take as near the limit; default 0.8',
+    help: 'fraction of a limit above which metrics count a take as near the limit; default 0.8',
   },
-  'top-keys': { value: 'N', help: 'number of most denied keys shown in the metrics; default 20, 0 for none' },
+  'top-keys': {
+    value: 'N',
+    help: 'how many of the most denied keys the metrics show; default 20, 0 for none',
+  },
   page: {
     value: 'FOLDER',
-    help: 'folder of the page to serve at /; default: the built-in page; none serves no page',
+    help: 'folder of the page to serve at /, or none to serve no page; default: the built-in page',
   },
   ...TELEMETRY_FLAGS,
   'no-watch': { help: 'do not watch the files; reload them only on SIGHUP' },
   'drain-delay': {
     value: 'MS',
-    help: 'after SIGTERM, keep accepting connections this long while /healthcheck fails; default 0',
+    help: 'after SIGTERM, keep accepting connections for this long while /healthcheck fails; default 0',
   },
   'drain-timeout': {
     value: 'MS',
@@ -103,7 +106,7 @@ export const SERVE_FLAGS: Flags = {
 };
 
 const LISTENER_NAMES: readonly ListenerName[] = ['http', 'grpc', 'resp'];
-/** Ports of the listeners that start if no listener is given. */
+/** Default ports of the listeners. If no listener is given, all three start on these ports. */
 const PORTS: Readonly<Record<ListenerName, number>> = { http: 8080, grpc: 8081, resp: 6380 };
 
 function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean): ServerOptions {
@@ -245,7 +248,7 @@ export async function serveCommand(argv: readonly string[]): Promise<number> {
   return process.exit(0);
 }
 
-/** Resolves at the first SIGTERM or SIGINT. A second one exits immediately. */
+/** Resolves at the first SIGTERM or SIGINT. At a second signal, the process exits immediately. */
 function stopSignal(log: Log): Promise<void> {
   let isStopping = false;
   return new Promise((resolve) => {

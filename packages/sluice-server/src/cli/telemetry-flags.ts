@@ -11,7 +11,7 @@ export const TELEMETRY_FLAGS: Flags = {
   },
   'trace-share': {
     value: 'SHARE',
-    help: 'share of the requests without a traceparent that get a span; default 0.001',
+    help: 'fraction of the requests without a traceparent header that get a span; default 0.001',
   },
   'trace-keys': { help: 'include keys in spans' },
 };

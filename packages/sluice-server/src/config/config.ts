@@ -38,7 +38,10 @@ function reason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Reads and parses configuration files, or folders of them. Throws a ConfigError that lists all faults of all files. */
+/**
+ * Reads and parses configuration files, or folders of configuration files. Throws a ConfigError that lists all faults of all
+ * files.
+ */
 export function loadConfig(paths: readonly string[]): Config {
   return parseConfig(readFiles(paths));
 }

@@ -88,7 +88,7 @@ function readRule(value: Value, above: Above): Rule | undefined {
   const flag = (name: string): boolean => members.get(name)?.boolean(name) ?? false;
   const shared = flag('share_threshold');
   if (shared && wanted?.includes('*') !== true)
-    members.get('share_threshold')?.fault('share_threshold requires a value with a *');
+    members.get('share_threshold')?.fault('share_threshold requires a value that contains *');
   const nested = members.get('descriptors');
   return {
     key,
@@ -152,7 +152,7 @@ function readRate(value: Value, members: Map<string, Value>): Rate | undefined {
   const unitAt = members.get('unit');
   const requests = members.get('requests_per_unit');
   const times = members.get('unit_multiplier');
-  if (unitAt === undefined) return value.fault('rate_limit requires a unit, unlimited or policies');
+  if (unitAt === undefined) return value.fault("rate_limit must have 'unit', 'unlimited' or 'policies'");
   const text = unitAt.text('unit');
   const unit = text === undefined ? undefined : unitOf(text);
   if (text !== undefined && unit === undefined)
@@ -169,7 +169,7 @@ function readReplaces(value: Value | undefined, own: string | undefined): string
   return value.list('replaces').flatMap((item) => {
     const member = item.members('replaces', ['name']).get('name');
     const name = member?.text('name');
-    if (name === undefined || name === '') return item.fault('an entry of replaces requires a name') ?? [];
+    if (name === undefined || name === '') return item.fault("an entry of 'replaces' must have a name") ?? [];
     if (name === own) return member?.fault('a limit cannot replace itself') ?? [];
     return [name];
   });

@@ -25,7 +25,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Formats a fault as compilers do, so that editors and CI can link to it. */
+/** Formats a fault in the format that compilers use, so that editors and CI can link to its position. */
 export function showFault({ file, line, column, message }: Fault): string {
   return `${file}:${line}:${column}: ${message}`;
 }
@@ -48,9 +48,9 @@ export interface LimitConfig {
   readonly tiers: Readonly<Record<string, Policies>>;
   /** Exceptions for some keys. An exact key takes precedence over patterns; among patterns, the first match applies. */
   readonly overrides: readonly Override[];
-  /** Mode of takes that do not specify one. */
+  /** Mode of takes that do not specify a mode. */
   readonly mode: Mode;
-  /** Decides and counts, but never denies. */
+  /** Whether the limit is in shadow mode, in which it is evaluated and counted but never denies a request. */
   readonly shadow: boolean;
   /** The policies as written in the file, on one line. */
   readonly text: string;
@@ -72,7 +72,7 @@ export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'ye
 
 const DAY = 86_400_000;
 
-/** Length of each unit. Windows are aligned to 1970. As in envoyproxy/ratelimit, a month has 30 days and a year 365. */
+/** Length of each unit. Windows are aligned to 1970. As in envoyproxy/ratelimit, a month has 30 days and a year has 365 days. */
 export const UNITS: Readonly<Record<Unit, Millis>> = {
   second: 1000,
   minute: 60_000,
@@ -107,7 +107,7 @@ export interface Rule {
   readonly key: string;
   /** Value or pattern that the entry must match. Undefined matches every value. */
   readonly value: string | undefined;
-  /** Unique path from the domain to this descriptor, which is also the name of its limiter. */
+  /** Unique path from the domain to this descriptor. The name of the descriptor's limiter contains this path. */
   readonly path: string;
   /** Name in metrics, in the format of envoyproxy/ratelimit: domain.key_value.key. */
   readonly label: string;
@@ -115,9 +115,11 @@ export interface Rule {
   readonly limit: RuleLimit | undefined;
   /** Nested descriptors. */
   readonly level: Level | undefined;
-  /** Decides and counts, but never denies. */
+  /** Whether the descriptor is in shadow mode, in which it is evaluated and counted but never denies a request. */
   readonly shadow: boolean;
-  /** Never denies; the response lists the descriptors that exceeded their limit. */
+  /**
+   * Whether the descriptor is in quota mode, in which it never denies a request; if its limit is exceeded, the response says so.
+   */
   readonly quota: boolean;
   /** Whether all values that match the pattern share one count. */
   readonly shared: boolean;
@@ -139,7 +141,7 @@ export interface RuleLimit {
   readonly rate: Rate | undefined;
   /** The policies as written in the file. Undefined if the limit was written as a rate. */
   readonly text: string | undefined;
-  /** The policies that count requests. Undefined if nothing is counted, because `kind` is not 'rate'. */
+  /** The policies that count requests. Undefined if `kind` is not 'rate', because nothing is counted then. */
   readonly policies: Policies | undefined;
   /**
    * How costs are charged. Rates use 'always', which also counts denied requests, as envoyproxy/ratelimit does. Policies use

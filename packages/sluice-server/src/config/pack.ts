@@ -6,7 +6,7 @@ import type { Policy } from 'sluice';
 import { makePolicy, recipeOf } from './recipes.ts';
 
 /**
- * The call that creates a policy. The policy is sent as a Set with this as its only member; configurations contain no other Sets.
+ * The call that creates a policy. A policy is sent as a Set whose only member is this call; configurations contain no other Sets.
  */
 type Recipe = readonly [algorithm: string, options: object];
 

@@ -1,7 +1,7 @@
 /**
- * Parses a configuration without blocking the event loop. YAML cannot be parsed incrementally, and ten thousand limits take
- * about a second, so a worker thread parses it. The main thread requests the result piece by piece, because Node would deliver
- * all queued pieces in a single turn of the event loop.
+ * Parses a configuration without blocking the event loop. YAML cannot be parsed incrementally, and ten thousand limits take about
+ * a second, so a worker thread parses the configuration. The main thread requests the result piece by piece, because Node would
+ * deliver all queued pieces in a single turn of the event loop.
  */
 import { Worker } from 'node:worker_threads';
 import { nextTurn } from '../core/slices.ts';

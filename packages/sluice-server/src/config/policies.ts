@@ -1,4 +1,7 @@
-/** Parses the policies of a configuration. A policy is text or a map with an algorithm; several form a list or a map of names. */
+/**
+ * Parses the policies of a configuration. A policy is written as text or as a map with an algorithm. Several policies are written
+ * as a list, or as a map from names to policies.
+ */
 import { createLimiter, type Policies, type Policy, SluiceError } from 'sluice';
 import { isAlgorithm, makePolicy, NAMES } from './recipes.ts';
 import type { Value } from './value.ts';

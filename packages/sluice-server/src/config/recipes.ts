@@ -1,4 +1,4 @@
-/** Creates policies from the name of their algorithm, and remembers how each was created. */
+/** Creates policies from the name of their algorithm, and remembers how each policy was created. */
 import { algorithms, type Policy } from 'sluice';
 
 export const NAMES: readonly string[] = Object.keys(algorithms);

@@ -8,7 +8,7 @@ import type { Log } from '../log.ts';
 
 /** State of the configuration in use. */
 export interface Loaded {
-  /** When it was loaded, in epoch milliseconds. */
+  /** When the configuration was loaded, in epoch milliseconds. */
   readonly loadedAt: Millis;
   /** Why the current content of the files was rejected. Null if that content is in use. */
   readonly error: string | null;
@@ -34,7 +34,7 @@ export function createReloader(
   let loaded: Loaded = { loadedAt: Date.now(), error: null };
   /** The most recently requested check. */
   let last = Promise.resolve();
-  /** The check that has not started yet, which all requests share until it starts. */
+  /** A check that was requested but has not started yet. Further requests for a check share it until it starts. */
   let waiting: { always: boolean } | undefined;
 
   async function reload(changed: readonly ConfigFile[]): Promise<void> {

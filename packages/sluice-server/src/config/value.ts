@@ -1,4 +1,4 @@
-/** Wraps parsed YAML in values that know their position in the file, so that errors can point to it. */
+/** Wraps parsed YAML in values that know their position in the file, so that errors can point to that position. */
 import {
   type Document,
   isAlias,
@@ -15,7 +15,10 @@ import {
 } from 'yaml';
 import type { Fault } from './model.ts';
 
-/** Maximum number of values in a file. Without it, aliases that repeat other aliases could expand a small file exponentially. */
+/**
+ * Maximum number of values in a file. Without this maximum, aliases that repeat other aliases could expand a small file
+ * exponentially.
+ */
 const MAX_VALUES = 500_000;
 const MAX_DEPTH = 100;
 const MAX_TEXT = 16 * 1024 * 1024;
@@ -43,8 +46,8 @@ export class Source {
         strict: true,
         stringKeys: false,
         logLevel: 'silent',
-        // The YAML library's own check takes quadratic time, which is seconds for 10,000 limits. `scanDocument` finds duplicates
-        // instead.
+        // The YAML library's own check for duplicate keys takes quadratic time, which is several seconds for 10,000 limits.
+        // `scanDocument` finds duplicates instead.
         uniqueKeys: false,
       });
       const documents = 'empty' in parsed ? [] : parsed;
@@ -106,7 +109,7 @@ function scanDocument(document: Document.Parsed): { targets: Targets; duplicates
   return { targets, duplicates };
 }
 
-/** Offsets of keys that already occurred in the map. */
+/** Offsets of map keys that repeat an earlier key of the same map. */
 function duplicatesIn({ items }: YAMLMap): number[] {
   const seen = new Set<unknown>();
   return items.flatMap(({ key }) => {

@@ -1,12 +1,15 @@
 /**
- * Detects changes of files. Editors replace files by renaming them, Kubernetes swaps a symbolic link in a parent folder, and
- * some file systems send no events. So folders are watched instead of files, any event triggers a check, and a check also
- * runs every few seconds.
+ * Detects changes to files. Editors replace files by renaming them, Kubernetes swaps a symbolic link in a parent folder, and some
+ * file systems send no events. So folders are watched instead of files, any event triggers a check, and a check also runs every
+ * few seconds.
  */
 import { type FSWatcher, realpathSync, statSync, watch } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** Milliseconds to wait after the last event, because events come in groups and the file may be half written at the first one. */
+/**
+ * Milliseconds to wait after the last event, because events arrive in groups, and the file may be half written at the first
+ * event.
+ */
 const SETTLE_TIME = 100;
 const CHECK_EVERY = 5000;
 
@@ -31,7 +34,8 @@ export function watchPaths(paths: readonly string[], check: () => void): () => v
     const folders = new Set(paths.flatMap(foldersOf));
     const next = new Map<string, FSWatcher>();
     for (const [folder, watcher] of watchers) {
-      // A folder that was replaced by another of the same name keeps its stale watcher. The periodic check covers this case.
+      // A folder that was replaced by another folder with the same name keeps its stale watcher. The periodic check covers this
+      // case.
       if (folders.has(folder)) next.set(folder, watcher);
       else watcher.close();
     }
@@ -74,7 +78,7 @@ function foldersOf(path: string): string[] {
     const real = realpathSync(path);
     folders.push(statSync(real).isDirectory() ? real : dirname(real));
   } catch {
-    // The path does not exist at the moment.
+    // The path does not exist now.
   }
   return folders;
 }

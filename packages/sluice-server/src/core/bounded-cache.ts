@@ -7,7 +7,7 @@ export interface BoundedCache<T> {
 }
 
 /**
- * Keeps at least the `least` most recently used entries, and at most twice as many. It alternates between two Maps, because
+ * Keeps at least the `least` most recently used entries, and at most twice that number. It alternates between two Maps, because
  * finding the oldest entry of a single Map becomes slow once many of its first entries have been deleted.
  */
 export function boundedCache<T>(least: number): BoundedCache<T> {

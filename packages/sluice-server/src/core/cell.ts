@@ -1,4 +1,4 @@
-/** Implements redis-cell's CL.THROTTLE, a GCRA limit that comes with each call instead of the configuration. */
+/** Implements redis-cell's CL.THROTTLE, whose GCRA limit is given in each call instead of in the configuration. */
 import type { Decision, MaybePromise, Store } from 'sluice';
 import { type ClThrottle, createClThrottle } from 'sluice-compat/redis-cell';
 import { isPromise } from './maybe-promise.ts';

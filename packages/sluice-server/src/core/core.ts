@@ -24,7 +24,7 @@ export interface CoreOptions {
   readonly keepsKeys?: boolean | undefined;
   /** The metrics that count the decisions. Default: a new set of counters. */
   readonly metrics?: Metrics | undefined;
-  /** Limits decide and count as usual, but nothing is denied. Default false. */
+  /** Evaluates and counts limits as usual, but never denies a request. Default false. */
   readonly shadow?: boolean | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface Core {
   /** Counters of everything decided so far. */
   readonly metrics: Metrics;
   /**
-   * Decides Envoy's ShouldRateLimit. `hitsAddend` is the cost of descriptors that do not have their own. A cost of 0 checks
+   * Decides Envoy's ShouldRateLimit. `hitsAddend` is the cost of descriptors that do not specify a cost. A cost of 0 checks
    * without charging.
    */
   decide(
@@ -54,8 +54,8 @@ export interface Core {
    */
   take(limit: string, key: string, options?: AskOptions): MaybePromise<Verdict>;
   /**
-   * Decides redis-cell's CL.THROTTLE, whose limit comes with the call instead of the configuration. Returns the five integers of
-   * its reply.
+   * Decides redis-cell's CL.THROTTLE, whose limit is given in the call instead of in the configuration. Returns the five integers
+   * of the CL.THROTTLE reply.
    */
   readonly clThrottle: ClThrottle<MaybePromise<Decision>>;
   /** Returns the decision that `take` would return, without charging anything. */
@@ -67,8 +67,8 @@ export interface Core {
   /** Deletes the key's usage and its manual block. */
   reset(limit: string, key: string): MaybePromise<Decision>;
   /**
-   * Replaces the whole configuration in one step, when the promise resolves. Until then, the previous configuration stays in use.
-   * Limits of the same name keep their state. If the promise rejects, the previous configuration stays. Calls must not overlap.
+   * Replaces the whole configuration in one step, when the promise resolves. Until then, or if the promise rejects, the previous
+   * configuration stays in use. Limits with the same name keep their state. Calls must not overlap.
    */
   reload(config: Config): Promise<void>;
   /** Returns leases and closes the store. */
@@ -112,8 +112,8 @@ export function createCore(config: Config, options: CoreOptions): Core {
   runWhole(current.opening);
 
   /**
-   * Prepares a configuration, which is ready to use when `opening` is complete. The limits of `replaced` release their names, but
-   * keep deciding until then.
+   * Prepares a configuration, which is ready to use when all steps of `opening` have run. The limits of `replaced` release their
+   * names during these steps, but continue to decide.
    */
   function prepare(given: Config, replaced?: Prepared): Prepared {
     const limits = new Map<string, Limit>();
@@ -147,7 +147,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
     return limit;
   }
 
-  /** Counts a take, and turns a denial in shadow mode into an allowed verdict. */
+  /** Counts a take, and turns a denial in shadow mode into an allowed decision. */
   function judged(name: string, key: string, decision: Decision, isLenient: boolean): Verdict {
     metrics.decided(name, key, decision, isLenient);
     return decision.allowed || !isLenient

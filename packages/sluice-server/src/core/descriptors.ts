@@ -1,4 +1,4 @@
-/** Decides Envoy's ShouldRateLimit, which asks whether a request with the given descriptors may pass. */
+/** Decides Envoy's ShouldRateLimit: whether a request with the given descriptors may pass. */
 import {
   createLimiter,
   type Decision,
@@ -24,7 +24,7 @@ import { blocked } from './limit.ts';
 import { type Entry, type Match, matchRule } from './match.ts';
 import { all, chain } from './maybe-promise.ts';
 
-/** A list of key-value pairs that describes a request, as Envoy sends it. */
+/** A descriptor, which is a list of key-value pairs with which Envoy describes a request. */
 export interface Descriptor {
   /** The key-value pairs, ordered from the outermost to the innermost level of the configuration. */
   readonly entries: readonly Entry[];
@@ -32,7 +32,7 @@ export interface Descriptor {
   readonly limit?: { readonly requestsPerUnit: number; readonly unit: Unit } | undefined;
   /** Cost of this descriptor, instead of the request's `hitsAddend`. A cost of 0 checks without charging. */
   readonly hitsAddend?: number | undefined;
-  /** Refunds the hits instead of charging them. */
+  /** Whether to refund the hits instead of charging them. */
   readonly isNegativeHits?: boolean | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface Descriptor {
 export interface DescriptorStatus {
   /** Result code, as Envoy's service defines it. */
   readonly code: 'OK' | 'OVER_LIMIT';
-  /** The limit that applies. Undefined if there is none. */
+  /** The limit that applies. Undefined if no limit applies. */
   readonly currentLimit?: CurrentLimit | undefined;
   /** Requests left in the current window. For an unlimited descriptor, the largest uint32. */
   readonly limitRemaining: number;
@@ -50,7 +50,7 @@ export interface DescriptorStatus {
 
 /** The limit that applied to a descriptor. */
 export interface CurrentLimit {
-  /** Name of the limit in the configuration, if it has one. */
+  /** Name of the limit in the configuration, if the limit has a name. */
   readonly name: string | undefined;
   /** Requests allowed in each window. */
   readonly requestsPerUnit: number;
@@ -75,7 +75,9 @@ export type Observe = (label: string, key: string, decision: Decision, shadowed:
 export const MAX_DESCRIPTORS = 1000;
 const MAX_REMAINING = 2 ** 32 - 1;
 const OK: DescriptorStatus = { code: 'OK', limitRemaining: 0 };
-/** Minimum number of limits that come with requests, and of limiters that count them, to keep in their caches. */
+/**
+ * Minimum number of entries to keep in each cache: the cache of limits that come with requests, and the cache of their limiters.
+ */
 const CACHED = 1000;
 
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
@@ -89,7 +91,7 @@ export class Descriptors {
   private readonly ownLimits = boundedCache<RuleLimit>(CACHED);
   /** Limiters for the limits that came with requests, by path. One limiter serves all rates that requests send for its path. */
   private readonly ownLimiters = boundedCache<AnyLimiter>(CACHED);
-  /** Policies for the next take of a limiter in `ownLimiters`, which reads them synchronously. */
+  /** Policies for the next take of a limiter in `ownLimiters`. The limiter reads them synchronously. */
   private ownPolicies: Policies = [];
 
   constructor(domains: Config['domains'], store: Store, observe: Observe) {
@@ -104,7 +106,7 @@ export class Descriptors {
   }
 
   /**
-   * Releases the names of all limiters, so that limiters with other policies can use the names. The released limiters keep
+   * Releases the names of all limiters, so that limiters with different policies can use the names. The released limiters keep
    * working.
    */
   *close(): Steps {
@@ -171,7 +173,7 @@ export class Descriptors {
         ? blocked()
         : isNegativeHits
           ? limiter.refund(subject, cost)
-          : // Faster: no options to validate.
+          : // Faster, because there are no options to validate.
             cost === 1 && limit.mode === 'whole'
             ? limiter.take(subject)
             : limiter.take(subject, { cost, mode: limit.mode });
@@ -203,7 +205,7 @@ interface Found extends Omit<Match, 'rule'> {
   readonly limiter: AnyLimiter | undefined;
 }
 
-/** Names of the limits that other limits replace; undefined if there are none. */
+/** Names of the limits that other limits replace. Undefined if no limit is replaced. */
 function replacedBy(found: readonly (Found | undefined)[]): ReadonlySet<string> | undefined {
   if (found.every((match) => (match?.limit?.replaces.length ?? 0) === 0)) return undefined;
   return new Set(found.flatMap((match) => match?.limit?.replaces ?? []));

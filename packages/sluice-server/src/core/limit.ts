@@ -31,13 +31,18 @@ export interface Limit {
   refund(key: string, options: AskOptions): MaybePromise<Decision>;
   block(key: string, duration: Duration): MaybePromise<Decision>;
   reset(key: string): MaybePromise<Decision>;
-  /** Releases the limiter's name, so that a limit with other policies can use the name. The released limiter keeps working. */
+  /**
+   * Releases the limiter's name, so that a limit with different policies can use the name. The released limiter keeps working.
+   */
   close(): void;
 }
 
 type Ask = (key: string, cost: number, tier?: string, mode?: Mode) => MaybePromise<Decision>;
 
-/** Prefix of the tiers that hold the policies of overrides. Configured tiers never start with it, so callers cannot use them. */
+/**
+ * Prefix of the names of tiers that hold the policies of overrides. Configured names never start with this prefix, so callers
+ * cannot select these tiers.
+ */
 const OVERRIDE = '\u0000';
 
 export function openLimit(config: LimitConfig, store: Store): Limit {
@@ -61,7 +66,10 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
     return exact.get(key) ?? patterns.find(({ keys }) => matchesPattern(keys, key));
   }
 
-  /** An override of the key takes precedence over the tier that the caller names. */
+  /**
+   * Calls `ask` with the tier that applies to the key. An override of the key takes precedence over the tier that the caller
+   * names.
+   */
   function asked(key: string, { cost = 1, tier, mode }: AskOptions, ask: Ask): MaybePromise<Decision> {
     if (tier?.startsWith(OVERRIDE)) throw new SluiceError('ERR_TIER', 'tier', tier);
     const override = overrideOf(key);

@@ -2,8 +2,8 @@
 import { UsageError } from '../config/usage-error.ts';
 
 /**
- * Calls `load`. If it fails, rejects with a UsageError that says which packages to install. `feature` names what needs the
- * packages.
+ * Calls `load`. If it fails, rejects with a UsageError that says which packages to install. `feature` is the name of the
+ * feature that needs the packages.
  */
 export async function loadOptional<T>(feature: string, packages: string, load: () => Promise<T>): Promise<T> {
   try {

@@ -22,9 +22,9 @@ export interface Match {
 }
 
 /**
- * Follows the most specific rule at each level. A rule with key and value comes before one with a pattern, which comes before one
- * with only a key. There is no backtracking, and a rule applies only to descriptors that have exactly as many entries as the rule
- * has levels.
+ * Follows the most specific rule at each level. A rule with key and value takes precedence over a rule with a pattern, which
+ * takes precedence over a rule with only a key. There is no backtracking, and a rule applies only to descriptors that have
+ * exactly as many entries as the rule has levels.
  */
 export function matchRule(domain: Domain, entries: readonly Entry[]): Match | undefined {
   let level: Level | undefined = domain.level;

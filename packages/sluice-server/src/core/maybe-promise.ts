@@ -9,7 +9,7 @@ export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => U): Mayb
   return isPromise(value) ? value.then(next) : next(value);
 }
 
-/** All results, in order. A promise only if at least one of `values` is a promise. */
+/** Returns all results in order, as a promise only if at least one of `values` is a promise. */
 export function all<T>(values: readonly MaybePromise<T>[]): MaybePromise<T[]> {
   return values.some(isPromise) ? Promise.all(values) : (values as T[]);
 }

@@ -5,7 +5,8 @@ import { type Log, oncePerSecond } from '../log.ts';
 /** Default maximum number of connections per listener, the same as in Redis. */
 const MAX_CONNECTIONS = 10_000;
 /**
- * Number of connections above the maximum that stay open long enough to tell the client why it is refused. Node drops any others.
+ * Number of connections above the maximum that stay open long enough to tell the client why it is refused. Node drops all further
+ * connections.
  */
 const SPARE = 100;
 /**

@@ -5,8 +5,8 @@ import type { Server } from 'node:net';
 const BACKLOG = 511;
 
 /**
- * Resolves when two turns of the event loop have brought no new connection, or when a full backlog could have been accepted. Node
- * may accept only one connection per turn.
+ * Resolves after two turns of the event loop without a new connection, or after enough turns to accept a full backlog. Node may
+ * accept only one connection per turn.
  */
 export async function drainBacklog(server: Server): Promise<void> {
   let quietTurns = 0;

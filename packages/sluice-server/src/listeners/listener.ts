@@ -22,8 +22,8 @@ export interface ListenerOptions {
   readonly address: Address;
   readonly tls?: Tls | undefined;
   /**
-   * Returns the tokens of which clients must send one. It is a function because token files may change. Undefined if no token is
-   * required.
+   * Returns the accepted tokens, one of which every client must send. It is a function because token files may change. Undefined
+   * if no token is required.
    */
   readonly tokens?: (() => readonly string[]) | undefined;
   /** Returns the tokens that may reset and block keys. They are also accepted for all other requests. */
@@ -34,7 +34,7 @@ export interface ListenerOptions {
   readonly attempts?: Attempts | undefined;
   /** Maximum number of open connections. Further connections are refused. Default 10,000. */
   readonly maxConnections?: number | undefined;
-  /** Maximum time from the first byte of a RESP command or gRPC request to its last. Default 30 s. */
+  /** Maximum time from the first byte of a RESP command or gRPC request to its last byte. Default 30 s. */
   readonly requestTimeout?: Millis | undefined;
   /** RESP and gRPC connections are closed after this long without a request. 0 means never. Default 10 minutes. */
   readonly idleTimeout?: Millis | undefined;
@@ -56,9 +56,12 @@ export interface ListenerOptions {
 export interface Listener {
   /** The address of the listener, with the actual port if port 0 was requested. */
   readonly address: Address;
-  /** Stops accepting connections, answers requests in progress and closes. Closes connections left after `timeout` ms. */
+  /**
+   * Stops accepting connections, answers requests in progress and closes. Connections that are still open after `timeout` ms are
+   * closed.
+   */
   drain(timeout: number): Promise<void>;
-  /** Uses other certificates for new connections. */
+  /** Uses the given certificates for new connections. */
   secure(tls: Tls): void;
 }
 

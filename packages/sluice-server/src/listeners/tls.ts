@@ -5,7 +5,7 @@ import type { Tls } from './listener.ts';
 import type { Log } from '../log.ts';
 import { UsageError } from '../config/usage-error.ts';
 
-/** Paths of PEM files. With `ca`, clients must present a certificate issued by it. */
+/** Paths of PEM files. With `ca`, clients must present a certificate issued by that authority. */
 export interface TlsFiles {
   /** The certificate chain. */
   readonly cert: string;

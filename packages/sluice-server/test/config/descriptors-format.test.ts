@@ -35,7 +35,7 @@ describe("a configuration in Envoy's format", () => {
     ],
     [
       'domain: d\ndescriptors: [{ key: k, rate_limit: { requests_per_unit: 1 } }]',
-      /^2:37: rate_limit requires a unit/,
+      /^2:37: rate_limit must have 'unit'/,
     ],
     [
       'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day } }]',
@@ -67,7 +67,7 @@ describe("a configuration in Envoy's format", () => {
     ],
     [
       'domain: d\ndescriptors: [{ key: k, rate_limit: { replaces: [{}], unit: day, requests_per_unit: 1 } }]',
-      /^2:50: an entry of replaces requires a name/,
+      /^2:50: an entry of 'replaces' must have a name/,
     ],
     [
       'domain: d\ndescriptors: [{ key: k, shadow_mode: 1 }]',
@@ -75,7 +75,7 @@ describe("a configuration in Envoy's format", () => {
     ],
     [
       'domain: d\ndescriptors: [{ key: k, share_threshold: true }]',
-      /^2:42: share_threshold requires a value with a/,
+      /^2:42: share_threshold requires a value that contains/,
     ],
   ])('with a fault is rejected: %j', (text, message) => {
     const found = faults(text);

@@ -31,7 +31,7 @@ export function needsReader({ language, code }: Block): boolean {
 }
 
 /**
- * Returns a function that finds the one block of a language that contains the given words. Must be called while tests are
+ * Returns a function that finds the only block in a given language that contains the given words. Must be called while tests are
  * collected, because it adds a test that fails if no test has read a block of the page that needs a reader.
  */
 export function reading(page: string): (language: string, words: string) => string {
@@ -44,7 +44,7 @@ export function reading(page: string): (language: string, words: string) => stri
     const fits = blocks.filter((block) => block.language === language && block.code.includes(words));
     const [block] = fits;
     if (block === undefined || fits.length > 1)
-      throw new Error(`${page}: ${fits.length} blocks of ${language} with "${words}"`);
+      throw new Error(`${page}: expected one ${language} block with "${words}"; found ${fits.length}`);
     left.delete(block);
     return block.code;
   };

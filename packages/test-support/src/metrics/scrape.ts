@@ -22,20 +22,20 @@ export function scrape(text: string): Map<string, Scraped> {
     const [, typed, type = ''] = TYPE.exec(line) ?? [];
     if (helped !== undefined) help = [helped, words ?? ''];
     else if (typed !== undefined) {
-      if (families.has(typed)) throw new Error(`twice: ${typed}`);
+      if (families.has(typed)) throw new Error(`metric declared twice: ${typed}`);
       if (help[0] !== typed) throw new Error(`TYPE without HELP: ${typed}`);
       families.set(typed, { type, help: help[1] ?? '', samples: new Map() });
       current = typed;
     } else {
       const [, name = '', labels = '', value] = SAMPLE.exec(line) ?? [];
       const family = families.get(current ?? '');
-      if (value === undefined || family === undefined) throw new Error(`line is not valid: ${line}`);
+      if (value === undefined || family === undefined) throw new Error(`invalid line: ${line}`);
       const suffix = name.slice(current?.length);
       const suffixes = family.type === 'histogram' ? ['_bucket', '_sum', '_count'] : [''];
       if (!name.startsWith(current ?? '') || !suffixes.includes(suffix))
         throw new Error(`${name} is not part of the metric ${current}`);
       const id = name + readLabels(labels);
-      if (family.samples.has(id)) throw new Error(`twice: ${id}`);
+      if (family.samples.has(id)) throw new Error(`sample occurs twice: ${id}`);
       family.samples.set(id, value === '+Inf' ? Infinity : Number(value));
     }
   }
@@ -60,7 +60,10 @@ function readLabels(text: string): string {
   }
 }
 
-/** Checks that the buckets of each histogram never decrease and that the last one, which has no bound, equals its count. */
+/**
+ * Checks that the bucket counts of each histogram never decrease, and that the last bucket, which has no bound, equals the
+ * histogram's count.
+ */
 function checkBuckets(name: string, samples: ReadonlyMap<string, number>): void {
   const last = new Map<string, { bound: number; count: number }>();
   for (const [id, count] of samples) {

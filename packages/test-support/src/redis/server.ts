@@ -96,7 +96,7 @@ async function serverOn(port: number, more: readonly string[]): Promise<Server> 
 export async function listening(port: number, child?: ChildProcess): Promise<void> {
   for (let tries = 0; tries < 400; tries++) {
     if (child?.exitCode !== null && child !== undefined)
-      throw new Error(`the server on port ${port} exited by itself`);
+      throw new Error(`the server on port ${port} exited unexpectedly`);
     const open = await new Promise<boolean>((resolve) => {
       const socket = connect(port, '127.0.0.1');
       socket.once('connect', () => {
@@ -108,5 +108,5 @@ export async function listening(port: number, child?: ChildProcess): Promise<voi
     if (open) return;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
-  throw new Error(`nothing answers on port ${port}`);
+  throw new Error(`no server accepts connections on port ${port}`);
 }

@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 import { setFlagsFromString } from 'node:v8';
 import type { Redis } from 'ioredis';
 
-/** Polls until the condition is true. Returns how long that took, without the time for which this machine paused. */
+/** Polls until the condition is true. Returns how long that took, excluding the time for which this machine paused. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   within = 10_000,
@@ -18,7 +18,8 @@ export async function until(
   const spent = (): number => performance.now() - start - late.total();
   try {
     while (!(await condition())) {
-      if (spent() > within) throw new Error(`not true within ${within} ms: ${String(condition)}`);
+      if (spent() > within)
+        throw new Error(`the condition was not met within ${within} ms: ${String(condition)}`);
       await sleep(every);
     }
     return spent();
@@ -50,7 +51,7 @@ export function outcomes<T>(count: number, call: () => T | Promise<T>): Promise<
   return Promise.all(Array.from({ length: count }, () => outcome(call)));
 }
 
-/** Calls a store that does not answer until its circuit breaker opens. The store's `onFailure` must be 'throw'. */
+/** Calls an unresponsive store repeatedly, until the store's circuit breaker opens. The store's `onFailure` must be 'throw'. */
 export async function breakerOpen(call: () => Promise<unknown>): Promise<void> {
   let isOpen = false;
   while (!isOpen) {
@@ -78,12 +79,12 @@ export function rejections(): { readonly seen: unknown[]; stop(): Promise<void> 
   };
 }
 
-/** Milliseconds of delay from which a late timer is attributed to the machine. */
+/** A timer that is late by more than this many milliseconds is attributed to the machine. */
 const STANDSTILL = 10;
 
 export interface Unpunctuality {
   /**
-   * Stops measuring. Returns the longest delay of a timer plus the time of its callback, over two consecutive ticks. On a busy
+   * Stops measuring. Returns the longest total delay of timers, including their callbacks, over two consecutive ticks. On a busy
    * machine, no answer can be more punctual than this, and a real hang takes far longer.
    */
   stop(): number;
@@ -100,7 +101,7 @@ export function unpunctuality(): Unpunctuality {
   const overdue = (now = performance.now()): number => Math.max(0, now - due);
   const counted = (late: number): number => (late > STANDSTILL ? late : 0);
   const timer = setInterval(() => {
-    // All time between this instant and the next one counts.
+    // Read first, so that the time of this callback is part of the delay of the next tick.
     const now = performance.now();
     const late = overdue(now);
     due = now + 2;
@@ -123,7 +124,7 @@ export function unpunctuality(): Unpunctuality {
 
 /**
  * Repeats a test that failed while this machine paused for more than `standstill` milliseconds, because such a failure proves
- * nothing. A failure without such a pause counts.
+ * nothing. A failure without such a pause is final.
  */
 export async function punctually<T>(standstill: number, run: () => Promise<T>): Promise<T> {
   for (let triesLeft = 4; ; triesLeft--) {
@@ -138,7 +139,7 @@ export async function punctually<T>(standstill: number, run: () => Promise<T>): 
   }
 }
 
-/** Waits until a replica has received everything that its master did before this call. */
+/** Waits until a replica has received everything that its master wrote before this call. */
 export async function replicated(master: Redis, replica: Redis): Promise<void> {
   const offsetOf = async (server: Redis, field: string): Promise<number> =>
     Number(new RegExp(`^${field}:(\\d+)`, 'm').exec(await server.info('replication'))?.[1]);

@@ -2,10 +2,13 @@
 import { type Ledger, MICROSECOND } from './vector.ts';
 
 /**
- * The shortest interval, in nanoseconds, that epoch milliseconds in a float64 can resolve. The same holds for the distance of an
- * instant from a boundary.
+ * Limits with a shorter emission interval, in nanoseconds, are skipped. Epoch milliseconds in a float64 cannot resolve such an
+ * interval.
  */
 export const FINEST_INTERVAL_NS = 100_000;
+/**
+ * Denials with a wait of at most this many nanoseconds are skipped. Epoch milliseconds in a float64 cannot resolve such a wait.
+ */
 export const FINEST_STEP_NS = 2000;
 
 export interface Cells {

@@ -60,8 +60,8 @@ export const isCoarse = ({ exactLog, options }: Scenario): boolean => !exactLog 
 export const scenarios: readonly Scenario[] = load<{ scenarios: Scenario[] }>('risingstack').scenarios;
 
 /**
- * A recording to be run by one API. `runExact` runs an exact scenario. `acknowledged` runs a coarse scenario and lists the
- * requests that it acknowledges per step.
+ * A recording to be run by one API. `runExact` runs an exact scenario. `acknowledged` runs a coarse scenario and returns the
+ * number of requests acknowledged at each step.
  */
 export function recordingBy(
   runExact: (scenario: Scenario, makeStore: MakeStore) => Promise<readonly string[]>,
@@ -70,7 +70,10 @@ export function recordingBy(
   return sort(
     scenarios,
     ({ name }) => name,
-    (scenario) => (scenario.exactLog || isCoarse(scenario) ? undefined : 'counts all on a coarse grid'),
+    (scenario) =>
+      scenario.exactLog || isCoarse(scenario)
+        ? undefined
+        : "not compared: mode 'uniform' counts every action, and the grid is coarse",
     (scenario): Vector => {
       const { name, exactLog, steps } = scenario;
       if (exactLog)

@@ -64,6 +64,6 @@ export class Ledger {
   }
 
   private note(what: string, got: unknown, recorded: unknown): void {
-    this.differences.push(`${what} is ${String(got)}, recorded ${String(recorded)}, at ${this.step}`);
+    this.differences.push(`${what} is ${String(got)} instead of ${String(recorded)}, at ${this.step}`);
   }
 }

@@ -1,5 +1,6 @@
 /**
- * Streams the lines of a large file in arrays, one per chunk, because a promise per line would cost more than handling the line.
+ * Streams the lines of a large file as arrays, one array per chunk, because a promise per line would cost more than handling the
+ * line.
  */
 import { createReadStream, statSync } from 'node:fs';
 import { pipeline, type Readable } from 'node:stream';
@@ -12,8 +13,8 @@ const CHUNK = 256 * 1024;
 const MAX_LINE = 1024 * 1024;
 
 /**
- * Streams the lines of a file, or of standard input for '-'. Files ending in .gz are decompressed. `onRead` receives the share of
- * the file read so far.
+ * Streams the lines of a file, or of standard input for '-'. Files ending in .gz are decompressed. `onRead` receives the fraction
+ * of the file that has been read so far.
  */
 export async function* linesOf(file: string, onRead: (share: number) => void): AsyncGenerator<string[]> {
   const decoder = new StringDecoder('utf8');
@@ -46,7 +47,7 @@ function sizeOf(file: string): number {
   }
 }
 
-/** Returns a function that draws a progress bar for a share from 0 to 1, and erases it at 1. */
+/** Returns a function that draws a progress bar for a fraction from 0 to 1, and erases the bar at 1. */
 export function progressBar(write: (text: string) => void): (share: number) => void {
   let shown = 0;
   return (share) => {

@@ -106,7 +106,10 @@ function csvReader(by: string, columns: readonly string[]): ReadLine {
   const unknown = names.find((name) => !columns.includes(name));
   if (unknown !== undefined)
     throw new UsageError(`--by must be a column (${columns.join(', ')}); got ${unknown}`);
-  if (time < 0) throw new UsageError(`no time column found. Name it one of ${TIME_NAMES.join(', ')}`);
+  if (time < 0)
+    throw new UsageError(
+      `no time column found. Rename the column that contains the time to one of ${TIME_NAMES.join(', ')}`,
+    );
   const keys = names.map((name) => columns.indexOf(name));
   return (line) => {
     const cells = splitCsv(line);

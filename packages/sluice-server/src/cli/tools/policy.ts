@@ -16,7 +16,7 @@ import { UsageError } from '../../config/usage-error.ts';
 
 export const POLICY_FLAGS: Flags = {
   policy: { value: 'TEXT', help: "limit to try, such as '10/s burst 20'" },
-  config: { value: 'FILE', help: 'take the limit from this configuration instead' },
+  config: { value: 'FILE', help: 'read the limit from this configuration file instead' },
   limit: { value: 'NAME', help: 'name of the limit in the configuration' },
 };
 

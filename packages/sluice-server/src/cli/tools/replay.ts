@@ -39,7 +39,7 @@ export const REPLAY_FLAGS: Flags = {
   html: { value: 'FILE', help: 'also write the report as an HTML page with a chart' },
   suggest: {
     value: 'SHARE',
-    help: 'find the smallest limit that allows this share of the requests, such as 99.9%',
+    help: 'find the smallest limit that allows this percentage of the requests, such as 99.9%',
   },
 };
 
@@ -61,7 +61,7 @@ export async function replayCommand(argv: readonly string[], { out, err }: Outpu
   const replayed: Replayed = {
     tally: new Tally(every === undefined ? undefined : durationOf('--every', every)),
     denied: new SpaceSaving(1000),
-    // Standard input can be read only once, so it needs finer steps from the start.
+    // Standard input can be read only once, so the search uses finer steps from the start.
     ladder: share === undefined ? undefined : ladderOf(trial.text, file === '-' ? 4 : 1),
     unparsed: 0,
   };
@@ -138,7 +138,7 @@ function shareOf(args: Args): number | undefined {
   if (text === undefined) return undefined;
   const share = text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text);
   if (!(share > 0 && share <= 1))
-    throw new UsageError(`--suggest must be a share such as 99.9%; got ${text}`);
+    throw new UsageError(`--suggest must be a percentage such as 99.9%; got ${text}`);
   return share;
 }
 
@@ -148,7 +148,7 @@ function notesOf({ ladder, unparsed }: Replayed, share: number | undefined): str
   const found = ladder.best(share);
   const percent = `${Number((share * 100).toFixed(6))} %`;
   if (found === undefined)
-    return [...notes, `no limit up to 256 times this one allows ${percent} of the requests`];
+    return [...notes, `no limit up to 256 times the given limit allows ${percent} of the requests`];
   return [
     ...notes,
     `to allow ${percent} of the requests: ${found.text} (allows ${(found.share * 100).toFixed(3)} %)`,

@@ -1,4 +1,4 @@
-/** sluice simulate: shows what a limit does to synthetic traffic. Time is simulated, so it takes no real time. */
+/** sluice simulate: shows what a limit does to synthetic traffic. Time is simulated, so the command finishes without waiting. */
 import { type Flags, readArgs } from '../args.ts';
 import type { Output } from '../check.ts';
 import { UsageError } from '../../config/usage-error.ts';

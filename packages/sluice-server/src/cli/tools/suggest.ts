@@ -1,6 +1,6 @@
 /**
- * Finds the smallest limit that allows a given share of the traffic. It first tries widely spaced limits in one pass over the
- * traffic. Each further pass tries limits between the largest limit that allowed too little and the smallest one that allowed
+ * Finds the smallest limit that allows a given fraction of the traffic. The first pass over the traffic tries widely spaced
+ * limits. Each further pass tries limits between the largest limit that allowed too little and the smallest limit that allowed
  * enough.
  */
 import { UsageError } from '../../config/usage-error.ts';
@@ -9,15 +9,21 @@ import { textTrial } from './policy.ts';
 
 export interface Suggestion {
   readonly text: string;
-  /** Share of the requests that this limit allows, from 0 to 1. */
+  /** Fraction of the requests that this limit allows, from 0 to 1. */
   readonly share: number;
 }
 
 export interface Ladder {
   try(request: Request): void;
-  /** The smallest limit that allows `share` of the requests. Undefined if even the largest limit allows less. */
+  /**
+   * Returns the smallest limit that allows at least the fraction `share` of the requests. Undefined if even the largest limit
+   * allows less.
+   */
   best(share: number): Suggestion | undefined;
-  /** A ladder with smaller steps, for another pass over the same traffic. Undefined if the result is already precise enough. */
+  /**
+   * Returns a ladder with smaller steps, for another pass over the same traffic. Undefined if the result is already precise
+   * enough.
+   */
   finer(share: number): Ladder | undefined;
 }
 
@@ -25,7 +31,7 @@ const POLICY = /^([\d_]+)\s*\/\s*([^&]+?)(\s+burst\s+)?(\d+)?(\s+[a-z-]+)?$/;
 /** Exponents of two. Limits from a sixteenth of the given limit to 256 times that limit are tried. */
 const [LEAST, MOST] = [-4, 8];
 const RUNGS = 15;
-/** The search stops when two neighboring limits differ by less than this share. */
+/** The search stops when two neighboring limits differ by less than this fraction. */
 const CLOSE = 0.01;
 
 /** The limits to try in one pass. `steps` is the number of limits from one power of two to the next. */
@@ -38,7 +44,7 @@ export function ladderOf(text: string, steps: number): Ladder {
 
 interface Scaling {
   readonly limit: number;
-  /** The policy text with another limit, and with its burst scaled by the same factor. */
+  /** The policy text with a different limit, and with its burst scaled by the same factor. */
   text(limit: number): string;
 }
 
@@ -60,13 +66,13 @@ interface Known extends Suggestion {
   readonly limit: number;
 }
 
-/** `below` is known to allow too little; `above`, if given, is known to allow enough. */
+/** The limit `below` is known to allow too little; the limit `above`, if given, is known to allow enough. */
 function ladder(scaled: Scaling, limits: readonly number[], below: number, above: Known | undefined): Ladder {
   const whole = new Set(limits.map((limit) => Math.max(1, Math.round(limit))));
   const rungs = [...whole].map((limit) => ({ limit, trial: textTrial(scaled.text(limit)), allowed: 0 }));
   let total = 0;
 
-  /** The smallest limit that allows enough, and the limit before it. */
+  /** The smallest limit that allows enough, and the next smaller limit. */
   function found(share: number): [before: number, good: Known | undefined] {
     const index = rungs.findIndex(({ allowed }) => allowed >= total * share);
     if (index < 0) return [rungs.at(-1)?.limit ?? below, above];

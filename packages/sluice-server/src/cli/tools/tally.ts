@@ -14,8 +14,8 @@ export interface TallyRow extends Readonly<Row> {
 
 const BAR = 40;
 /**
- * Possible durations of a row. The shortest one that needs at most MAX_ROWS rows is used. Each duration is a multiple of the one
- * before.
+ * Possible durations of a row. The shortest duration that needs at most MAX_ROWS rows is used. Each duration is a multiple of the
+ * previous one.
  */
 const STEPS: readonly Millis[] = [1, 5, 15, 60, 300, 900, 3600, 21_600, 86_400, 604_800].map((s) => s * 1000);
 const MAX_ROWS = 60;
@@ -33,7 +33,7 @@ export class Tally {
   private latest = -Infinity;
   /** Time covered by each row. */
   step: Millis;
-  /** Durations longer than `step`, to which it may still grow. */
+  /** Durations longer than `step`, to which `step` may still grow. */
   private longer: readonly Millis[];
 
   /** Without `step`, the duration of a row grows with the traffic. */

@@ -92,7 +92,7 @@ function rowsOf(samples: readonly MetricSample[]): Row[] {
   return [...rows].map(([limit, counts]) => ({ limit, counts }));
 }
 
-/** Overwrites the screen line by line from the top left corner. Clearing it first would flicker. */
+/** Overwrites the screen line by line from the top left corner. Clearing the screen first would make it flicker. */
 function redrawn(text: string, columns: number): string {
   const lines = text.split('\n').map((one) => `${one.slice(0, columns)}\u001b[K`);
   return `\u001b[H${lines.join('\n')}\u001b[J`;
@@ -130,7 +130,10 @@ export async function topCommand(
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   let last: Sampling | undefined;
 
-  /** If the server cannot be reached, the first call fails, which ends the command. Later calls show the error instead. */
+  /**
+   * Returns the text to show. If the server cannot be reached, the first call throws, which ends the command; later calls return
+   * the error as text.
+   */
   async function show(): Promise<string> {
     try {
       const now = await sampleMetrics(url, headers);
@@ -153,7 +156,7 @@ export async function topCommand(
   return 0;
 }
 
-/** Assumed height of a terminal that does not report its own. */
+/** Assumed height of a terminal that does not report its height, in lines. */
 const ROWS = 38;
 
 /** Number of lines available for each of the two lists. Everything else on the screen uses eight lines. */

@@ -1,7 +1,7 @@
 /**
  * Decodes and encodes the usual messages of ShouldRateLimit directly. The generic functions of proto-loader copy each message
- * several times, which costs more than the decision. They still handle every other message, so both must agree: what this
- * file does not recognize, also an invalid message, is left to them.
+ * several times, which costs more than the decision. The generic functions still handle all other messages, including invalid
+ * ones, so both implementations must agree.
  */
 import type { MethodDefinition } from '@grpc/grpc-js';
 import type { RateLimitRequest, RateLimitResponse, Status } from './proto.ts';
@@ -10,7 +10,7 @@ type Method = MethodDefinition<RateLimitRequest, RateLimitResponse>;
 type Descriptor = RateLimitRequest['descriptors'][number];
 type Entry = Descriptor['entries'][number];
 
-/** Returns the method with faster functions for messages. */
+/** Returns the method with faster functions for decoding and encoding messages. */
 export function withFastCodec(method: Method): Method {
   return {
     ...method,
@@ -31,7 +31,10 @@ const NUMBER_3 = 3 << 3;
 /** Where the last call of `readLength` stopped reading. */
 let position = 0;
 
-/** Reads a length of one or two bytes. Returns -1 if it is longer, or if it exceeds `end`. */
+/**
+ * Reads a length that is encoded in one or two bytes. Returns -1 if its encoding is longer, or if the field would extend beyond
+ * `end`.
+ */
 function readLength(bytes: Buffer, at: number, end: number): number {
   if (at >= end) return -1;
   let length = bytes[at++];
@@ -43,7 +46,7 @@ function readLength(bytes: Buffer, at: number, end: number): number {
   return at + length > end ? -1 : length;
 }
 
-/** Undefined for a message with other fields than `domain` and descriptors of entries. */
+/** Returns undefined for a message that contains anything other than `domain` and descriptors with entries. */
 export function decodeRequest(bytes: Buffer): RateLimitRequest | undefined {
   const descriptors: Descriptor[] = [];
   let domain = '';
@@ -100,7 +103,7 @@ const CODES = { OK: 1, OVER_LIMIT: 2 } as const;
 /** `Unit` in ratelimit.proto. */
 const UNITS = ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR', 'WEEK'];
 
-/** Undefined for a response with named limits, with metadata, or with many statuses. */
+/** Returns undefined for a response with named limits, with metadata, or with many statuses. */
 export function encodeResponse(response: RateLimitResponse): Buffer | undefined {
   const { overallCode, statuses, responseHeadersToAdd, dynamicMetadata } = response;
   if (dynamicMetadata !== undefined || statuses.length > MAX_STATUSES) return undefined;

@@ -22,7 +22,7 @@ const MAX_CALLS = 1000;
 
 /** Milliseconds of inactivity before an HTTP/2 ping. */
 const KEEP_ALIVE = 60_000;
-/** Milliseconds that the client has to answer a ping. */
+/** Milliseconds to wait for the client's answer to a ping. */
 const KEEP_ALIVE_TIMEOUT = 20_000;
 
 /** Milliseconds for which calls are still accepted while draining, for clients that have just connected. */

@@ -1,4 +1,7 @@
-/** Protects the gRPC listener below the level of calls, by limiting connections and streams that clients reset. */
+/**
+ * Protects the gRPC listener below the level of calls: limits the number of connections, and the number of streams that clients
+ * reset.
+ */
 import { constants, type Http2Server, type Http2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Server } from '@grpc/grpc-js';
@@ -11,8 +14,8 @@ import { oncePerSecond } from '../../log.ts';
 /**
  * Limit on the streams that one address may reset before they are answered ("rapid reset"). HTTP/2 limits concurrent streams, but
  * a reset stream no longer counts, so a client could start any number of calls. Clients whose calls time out also reset streams,
- * which the burst allows for. nghttp2's own limit is a burst of 1,000 per connection, but the number of connections is not
- * limited.
+ * which the burst allows for. nghttp2 itself allows a burst of 1,000 per connection, which does not limit an address with many
+ * connections.
  */
 const RESETS = '100/s burst 1000';
 /** Maximum number of milliseconds for which an address is refused. */
@@ -27,7 +30,7 @@ interface Origin {
   readonly client: string;
 }
 
-/** A property of the stream, because a WeakMap costs the garbage collector more. */
+/** Property of a stream that holds its origin. It is a property because a WeakMap would cost the garbage collector more. */
 const ORIGIN: unique symbol = Symbol('origin');
 
 type Stream = ServerHttp2Stream & { [ORIGIN]?: Origin };
@@ -42,7 +45,7 @@ export function guardSessions(server: Server, options: ListenerOptions): void {
   );
 
   /**
-   * Counts a reset. Resets above the limit are also charged, up to MAX_REFUSAL. The address is refused until they are
+   * Counts a reset. Resets above the limit are also charged, up to MAX_REFUSAL. The address is refused until the excess is
    * replenished.
    */
   function countReset(session: Http2Session, client: string): void {
@@ -79,7 +82,7 @@ export function guardSessions(server: Server, options: ListenerOptions): void {
       const origin = stream[ORIGIN];
       if (origin === undefined) return false;
       const { session, client } = origin;
-      // The stream is already reset, or its session is about to be closed. grpc-js never sees it.
+      // The stream is already reset, or its session is about to be closed. grpc-js never sees this stream.
       if (stream.destroyed || stream.closed || condemned.has(session)) {
         countReset(session, client);
         return false;
@@ -96,7 +99,7 @@ export function guardSessions(server: Server, options: ListenerOptions): void {
   }
 }
 
-/** Runs `accept` before the existing listeners of an event, and calls them only if it returns true. */
+/** Runs `accept` before the existing listeners of an event, and calls these listeners only if `accept` returns true. */
 function takeOver<T>(server: Http2Server, event: string, accept: (subject: T) => boolean): void {
   const listeners = server.listeners(event);
   server.removeAllListeners(event);
@@ -113,7 +116,8 @@ function clientOf(socket: Pick<Socket, 'remoteAddress'>): string {
 }
 
 /**
- * The HTTP/2 servers of grpc-js. It offers neither access to them nor options for what is limited here, so its version is pinned.
+ * The HTTP/2 servers of grpc-js. grpc-js offers neither access to these servers nor options for the limits in this file, so the
+ * version of grpc-js is pinned.
  */
 function http2ServersOf(server: Server): readonly Http2Server[] {
   const { http2Servers } = server as unknown as { http2Servers?: unknown };

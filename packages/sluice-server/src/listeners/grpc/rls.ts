@@ -1,4 +1,4 @@
-/** Implements Envoy's ShouldRateLimit. Validates the request message, asks the core and builds the response. */
+/** Implements Envoy's ShouldRateLimit. Validates the request message, gets the decision from the core and builds the response. */
 import { status } from '@grpc/grpc-js';
 import type { MaybePromise } from 'sluice';
 import { unitOf } from '../../config/descriptors.ts';

@@ -12,7 +12,7 @@ export function credentialsOf(tls: ListenerOptions['tls']): Credentials {
   const own = providerOf(tls);
   const authority = tls.ca === undefined ? null : own;
   const make = experimental.createCertificateProviderServerCredentials;
-  // The library's type declaration swaps the first two parameters. Its code takes the identity first.
+  // The library's type declaration swaps the first two parameters. The implementation expects the identity first.
   return { credentials: make(own, authority, authority !== null), secure: own.secure };
 }
 

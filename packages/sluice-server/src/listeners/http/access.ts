@@ -43,9 +43,9 @@ function checkToken(request: IncomingMessage, needsAdmin: boolean, options: Acce
 }
 
 /**
- * Without a token, a request from this machine cannot be distinguished from an external request that a local proxy forwards,
- * because many proxies add no header. So resetting and blocking must be allowed explicitly, and even then the request must look
- * local.
+ * If no token is configured, a request from this machine cannot be distinguished from an external request that a local proxy
+ * forwards, because many proxies add no header. So resetting and blocking must be allowed explicitly, and even then the request
+ * must look local.
  */
 function checkLocal({ headers }: IncomingMessage, { adminWithoutToken, address }: Access): void {
   const forbid = (reason: string): HttpProblem =>
@@ -84,9 +84,9 @@ function digest(text: string): Buffer {
 }
 
 /**
- * Rejects cross-origin requests, because any web page can make a browser on this machine send requests. Browsers add Origin to
- * most of them, but not to a GET whose response the page cannot read, such as an image. Such a request has a Sec-Fetch-Site
- * header.
+ * Rejects cross-origin requests, because any web page can make a browser on this machine send requests. Browsers add an Origin
+ * header to most cross-origin requests, but not to a GET whose response the page cannot read, such as an image. Such a GET has a
+ * Sec-Fetch-Site header.
  */
 export function checkOrigin({ headers }: IncomingMessage): void {
   const { origin, host } = headers;

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { HttpProblem } from './reply.ts';
 
-/** Calls either `done` or `fail`, once. Callbacks instead of a promise: promises cost more than a decision in memory. */
+/** Calls either `done` or `fail`, once. Uses callbacks, because a promise costs more than a decision in memory. */
 export function readJson(
   request: IncomingMessage,
   most: number,

@@ -2,10 +2,12 @@
 import type { Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 
-/** Milliseconds that an idle connection stays open while draining. Its next response tells the client to close it. */
+/** Milliseconds that an idle connection stays open while draining. The next response tells the client to close the connection. */
 const DRAIN_GRACE = 1000;
 
-/** Resolves when the last connection has closed. The `close` of an HTTP server would also close idle connections. */
+/**
+ * Stops listening, and resolves when the last connection has closed. The server's own `close` would also close idle connections.
+ */
 export function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => {
     NetServer.prototype.close.call(server, () => resolve());
@@ -13,8 +15,8 @@ export function stopListening(server: Server): Promise<void> {
 }
 
 /**
- * Resolves when all connections are closed. Idle connections are closed only after DRAIN_GRACE, because a request may be on
- * its way, and after Node has read from all sockets: if the process was stalled, requests may be waiting there.
+ * Resolves when all connections are closed. Idle connections are closed only after DRAIN_GRACE, because a request may be on its
+ * way, and only after Node has read from all sockets, because unread requests may be waiting if the process was stalled.
  */
 export async function closeConnections(
   server: Server,
@@ -38,7 +40,10 @@ export async function closeConnections(
   server.close();
 }
 
-/** Resolves after Node has read from all sockets, which it does between timers and immediates. Twice, for follow-up reads. */
+/**
+ * Resolves after Node has read from all sockets, which it does between timers and immediates. Waits for two rounds, because a
+ * read may cause further reads.
+ */
 async function socketsRead(): Promise<void> {
   for (let i = 0; i < 2; i++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -70,12 +70,14 @@ function readLimit(value: unknown): { requestsPerUnit: number; unit: Unit } {
   const given = members(value, 'limit', ['requestsPerUnit', 'unit']);
   const text = given.get('unit');
   const unit = typeof text === 'string' ? unitOf(text) : undefined;
-  if (unit === undefined)
-    throw invalid('the unit of limit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or YEAR');
+  if (unit === undefined) throw invalid('limit.unit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or YEAR');
   return { requestsPerUnit: uint(given.get('requestsPerUnit') ?? 0, 'requestsPerUnit'), unit };
 }
 
-/** Members of an object, whose names may be in camelCase or snake_case (hitsAddend or hits_addend). Rejects unknown names. */
+/**
+ * Returns the members of an object. Their names may be in camelCase or snake_case (hitsAddend or hits_addend). Rejects unknown
+ * names.
+ */
 function members(value: unknown, what: string, names: readonly string[]): Map<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw invalid(`${what} must be an object`);

@@ -24,7 +24,7 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
   const routes = routesOf(core, options);
   let isDraining = false;
 
-  /** Answers without a promise if the route does. Never throws. */
+  /** Answers synchronously if the route answers synchronously. Never throws. */
   function serve(request: IncomingMessage, response: ServerResponse): void {
     const start = performance.now();
     const context = request.method === 'POST' ? tracer?.contextOf(parentIn(request)) : undefined;
@@ -37,7 +37,7 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
     function finish(reply: Reply): void {
       try {
         send(request, response, reply, isDraining);
-        // A stream stays open until the client disconnects, so its duration says nothing.
+        // A stream stays open until the client disconnects, so its duration is meaningless.
         if (reply.stream !== undefined) return;
         core.metrics.answered('http', name, String(reply.status), performance.now() - start);
         if (context !== undefined) tracer?.record(context, workOf(name, reply, start));
@@ -136,7 +136,8 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
     async drain(timeout) {
       await drainBacklog(server);
       const closed = stopListening(server);
-      // Set only after the server stopped listening, because a client that is told to close would connect again.
+      // Set only after the server has stopped listening, because a client that is told to close its connection would connect
+      // again.
       isDraining = true;
       await closeConnections(server, unused, closed, timeout);
     },
@@ -185,7 +186,7 @@ function send(request: IncomingMessage, response: ServerResponse, reply: Reply, 
   if (isLast && !head.includes('Connection')) head.push('Connection', 'close');
   response.writeHead(status, head);
   if (request.method === 'HEAD' || status === 304) response.end();
-  // ASCII text is the same in both encodings, and Node writes Latin-1 faster.
+  // ASCII text is the same in UTF-8 and Latin-1, and Node writes Latin-1 faster.
   else if (stream === undefined) response.end(body, size === body.length ? 'latin1' : 'utf8');
   else stream(response);
 }

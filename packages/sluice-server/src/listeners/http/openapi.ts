@@ -3,7 +3,10 @@ import { VERSION } from '../../version.ts';
 
 const text = { type: 'string' };
 const number = { type: 'number' };
-const key = { type: 'string', description: 'Who or what the limit counts, such as a user ID.' };
+const key = {
+  type: 'string',
+  description: 'Identifies the user or resource to limit, for example by a user ID.',
+};
 const limit = { type: 'string', description: 'The name of a limit in the configuration.' };
 const cost = {
   type: 'number',
@@ -33,7 +36,7 @@ const POLICY_STATE = object({
   resetAfter: time,
   refill: {
     description:
-      'When more than remaining becomes available. With even, one unit comes back every window / limit. With whole, everything comes back after resetAfter. A number is the milliseconds until the next unit, and null means never.',
+      'When more units than `remaining` become available. With `even`, one unit is replenished every `window` / `limit`. With `whole`, all units are replenished after `resetAfter`. A number is the time until the next unit in milliseconds, and null means never.',
     oneOf: [{ enum: ['even', 'whole'] }, { type: ['number', 'null'] }],
   },
 });
@@ -41,10 +44,10 @@ const POLICY_STATE = object({
 const DECISION = object(
   {
     allowed: { type: 'boolean' },
-    taken: { ...number, description: 'Units that were charged.' },
+    taken: { ...number, description: 'Number of units that were charged.' },
     limit: {
       ...units,
-      description: 'limit, remaining, retryAfter and resetAfter are those of the limiting policy.',
+      description: '`limit`, `remaining`, `retryAfter` and `resetAfter` are those of the limiting policy.',
     },
     remaining: units,
     retryAfter: time,
@@ -117,7 +120,9 @@ function verbPath(verb: keyof typeof VERBS): object {
       operationId: verb,
       summary,
       ...(verb === 'take' && {
-        parameters: [{ ...status, description: 'Status of the response to a denied take, instead of 200.' }],
+        parameters: [
+          { ...status, description: 'Status code of the response to a denied take. Default: 200.' },
+        ],
       }),
       requestBody: { required: true, ...content(both(operation)) },
       responses: {

@@ -1,4 +1,6 @@
-/** Handles GET /, which serves the playground page (built from packages/playground), or a short text if it was not built. */
+/**
+ * Handles GET /, which serves the playground page (built from packages/playground), or a short text if the page was not built.
+ */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
@@ -74,7 +76,8 @@ function fileOf(name: string, content: Buffer): PageFile {
       ['Vary', 'Accept-Encoding'],
       ...(how === undefined ? [] : [['Content-Encoding', how] as const]),
     ];
-    // Splits first and then trims, because a regular expression for optional blanks would take seconds on a header full of them.
+    // Splits first and then trims, because a regular expression for optional blanks would take seconds on a header full of
+    // blanks.
     if (known.split(',').some((one) => one.trim().replace(/^W\//, '') === tag))
       return { status: 304, type, body: '', headers };
     return { status: 200, type, body: how === undefined ? content : await compress(how), headers };

@@ -13,7 +13,7 @@ export function showConfig(config: Config): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** All rules of all domains that have a limit. */
+/** The rules that have a limit, in all domains. */
 export function rulesOf({ domains }: Config): (Rule & { readonly limit: RuleLimit })[] {
   return [...domains.values()].flatMap(({ level }) => rulesIn(level));
 }

@@ -16,7 +16,7 @@ export interface V1Options {
   readonly denied: number;
 }
 
-/** Synchronous for a single operation if the store is. */
+/** Answers a single operation synchronously if the store decides synchronously. */
 export function answerV1(core: Core, verb: Verb, body: unknown, options: V1Options): MaybePromise<Reply> {
   if (Array.isArray(body)) return answerList(core, verb, body, options);
   const operation = readOperation(verb, body, options.maxKey);
@@ -109,7 +109,7 @@ export function problemOf(error: unknown): HttpProblem {
   const fault = storeFaultIn(error);
   if (fault !== undefined) {
     const unavailable = new HttpProblem('store-unavailable', undefined, { fault }, [['Retry-After', '1']]);
-    // Outages are logged when the circuit breaker opens. An error in the setup is logged with the request.
+    // Outages are logged when the circuit breaker opens. An error in the store's setup is logged with the request.
     if (error instanceof SluiceError) unavailable.cause = error;
     return unavailable;
   }

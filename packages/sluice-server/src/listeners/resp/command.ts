@@ -9,7 +9,7 @@ export interface Session {
   name: string;
   /** The client's address, or its IPv6 prefix. */
   readonly client: string;
-  /** Whether the client has sent a correct password, or none is needed. */
+  /** Whether the client has sent a correct password, or no password is required. */
   isAuthenticated: boolean;
   /** Number of wrong passwords sent over this connection. */
   failures: number;

@@ -62,7 +62,7 @@ const quitCommand: Command = {
 };
 
 const selectCommand: Command = {
-  summary: 'Selects database 0, the only one.',
+  summary: 'Selects database 0, which is the only database.',
   usage: 'index',
   arity: [1, 1],
   run([, index = '']) {
@@ -108,7 +108,7 @@ function authCommand(access: Access): Command {
 
 function helloCommand(access: Access): Command {
   return {
-    summary: 'Selects the protocol version; may also authenticate and set a name.',
+    summary: 'Selects the protocol version. Can also authenticate, and set the name of the connection.',
     usage: '[protover] [AUTH username password] [SETNAME name]',
     arity: [0, 6],
     needsNoAuth: true,
@@ -143,7 +143,7 @@ function helloCommand(access: Access): Command {
 }
 
 const clientCommand: Command = {
-  summary: 'Shows or names this connection.',
+  summary: 'Returns information about this connection, or sets its name.',
   usage: 'ID | SETNAME name | GETNAME | SETINFO attribute value | INFO',
   arity: [1, 10],
   run([, sub = '', first = '', ...rest], session) {

@@ -23,7 +23,7 @@ export interface Service {
   readonly bounds: Bounds;
   /** Whether clients must authenticate first. */
   readonly requiresAuth: boolean;
-  /** A connection is closed after sending nothing for this long. 0 means never. */
+  /** A connection is closed if its client sends nothing for this long. 0 means never. */
   readonly idleTimeout: Millis;
   /** A connection is closed if a command stays incomplete for this long. */
   readonly requestTimeout: Millis;
@@ -39,13 +39,13 @@ export interface Connection {
   receive(text: string): void;
   /** Closes the connection if its client has been inactive for too long. `now` is monotonic time. */
   checkTimeouts(now: Millis): void;
-  /** Closes the connection after replying to what was received, or after `grace` ms if nothing arrives. */
+  /** Closes the connection after replying to the commands received so far, or after `grace` ms if no command arrives. */
   drain(grace: number): void;
 }
 
 /** Maximum number of commands in progress. */
 const MAX_WAITING = 1000;
-/** Maximum size, in bytes, of replies that wait for an earlier one. */
+/** Maximum size, in bytes, of the replies that wait for an earlier reply. */
 const MAX_HELD = 1024 * 1024;
 /** Size, in bytes, at which replies are written before the turn ends. */
 const WRITE_AT = 64 * 1024;

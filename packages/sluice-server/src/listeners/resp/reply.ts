@@ -22,7 +22,7 @@ export function bulk(bytes: string): string {
   return `$${bytes.length}\r\n${bytes}\r\n`;
 }
 
-/** Encodes text for people, which has its own type in RESP 3. */
+/** Encodes human-readable text, which has its own type in RESP 3. */
 export function verbatim(protocol: Protocol, bytes: string): string {
   return protocol === 2 ? bulk(bytes) : `=${bytes.length + 4}\r\ntxt:${bytes}\r\n`;
 }

@@ -20,7 +20,7 @@ const MAX_ARGUMENTS = 1024;
 const DRAIN_GRACE = 500;
 /** Milliseconds between checks for inactive connections. */
 const CHECK_EVERY = 1000;
-/** Milliseconds that a refused client has to read the reason. */
+/** Milliseconds for which the connection of a refused client stays open, so that the client can read the reason. */
 const LINGER = 1000;
 
 export async function openResp(core: Core, options: ListenerOptions): Promise<Listener> {
@@ -131,7 +131,7 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
   };
 }
 
-/** Closes a connection above the maximum, with the reason. Nothing can be sent before a TLS handshake. */
+/** Closes a connection above the maximum after sending the reason. Nothing can be sent before a TLS handshake. */
 function refuse(socket: Socket, isPlain: boolean): void {
   socket.on('error', () => socket.destroy());
   if (!isPlain) return void socket.destroy();

@@ -1,7 +1,7 @@
 /**
- * Reads from sockets through one shared buffer. By default, Node allocates 64 kB for each read and passes it through a
- * stream, which costs more than most commands. The `onread` option avoids this, but only for sockets created by the program,
- * so the handle of an accepted socket is moved into a new one.
+ * Reads from sockets through one shared buffer. By default, Node allocates 64 kB for each read and passes it through a stream,
+ * which costs more than most commands. The `onread` option avoids this, but only for sockets created by the program, so the
+ * handle of an accepted socket is moved into a new socket.
  */
 import { Socket } from 'node:net';
 
@@ -28,7 +28,7 @@ export function readWithSharedBuffer(given: Socket, onText: (text: string) => vo
   };
   const options: object = { handle, allowHalfOpen: true, onread };
   const socket = new Socket(options);
-  // The server tracks the original socket, so the two must close together.
+  // The server tracks the original socket, so the original and the new socket must close together.
   socket.on('close', () => given.destroy());
   given.on('close', () => socket.destroy());
   return socket;

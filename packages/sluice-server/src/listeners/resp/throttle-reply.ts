@@ -6,7 +6,7 @@
 import type { Decision, Millis } from 'sluice';
 import type { ClThrottleReply } from '../../core/cell.ts';
 
-/** Sent as the limit if there is none. Larger integers are not exact in most clients. */
+/** Sent as the limit if the key is unlimited. Larger integers are not exact in most clients. */
 const UNBOUNDED = Number.MAX_SAFE_INTEGER;
 
 export function replyOf({ allowed, limit, remaining, retryAfter, resetAfter }: Decision): ClThrottleReply {
@@ -56,7 +56,7 @@ export function encodeReply(reply: ClThrottleReply): string {
   return text;
 }
 
-/** The last head for each value of `limited`. It is cached because most replies start like an earlier one. */
+/** The last head for each value of `limited`. It is cached because most replies start like an earlier reply. */
 const heads = [
   { limit: Number.NaN, text: '' },
   { limit: Number.NaN, text: '' },

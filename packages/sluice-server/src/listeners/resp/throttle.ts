@@ -1,4 +1,4 @@
-/** The commands CL.THROTTLE, whose limit comes with each call, and THROTTLE, which names a limit of the configuration. */
+/** The commands CL.THROTTLE, whose limit is given in each call, and THROTTLE, which names a limit of the configuration. */
 import type { Core } from '../../core/core.ts';
 import { chain, isPromise } from '../../core/maybe-promise.ts';
 import { detachedCopy } from '../../core/detached-copy.ts';
@@ -16,7 +16,7 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
     [
       'cl.throttle',
       {
-        summary: 'Checks a GCRA limit given by the arguments, like the module redis-cell.',
+        summary: 'Checks a GCRA limit that is given in the arguments, as the redis-cell module does.',
         usage: 'key max_burst count period [quantity]',
         arity: [4, 5],
         hasKey: true,
@@ -35,7 +35,7 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
     [
       'throttle',
       {
-        summary: 'Checks a limit of the configuration. Replies like CL.THROTTLE.',
+        summary: 'Checks a limit of the configuration. The reply has the same format as that of CL.THROTTLE.',
         usage: 'key limit [cost] [TIER tier]',
         arity: [2, 5],
         hasKey: true,
@@ -65,8 +65,8 @@ function optionsOf(words: readonly string[]): { cost: number | undefined; tier: 
 }
 
 /**
- * Decodes UTF-8, so that keys are the same on all listeners. Bytes that are not valid UTF-8 map to text that no valid key maps
- * to.
+ * Decodes UTF-8, so that keys are the same on all listeners. Bytes that are not valid UTF-8 are decoded to text that no valid key
+ * is decoded to.
  */
 function textOf(bytes: string): string {
   if (isAscii(bytes)) return bytes;

@@ -40,7 +40,7 @@ function endOf(bucket: number): Millis {
   return ((9 + (bucket & 7)) * 2 ** (power - 3)) / UNITS;
 }
 
-/** Quantiles of the durations counted between two copies. Undefined if there were none. */
+/** Quantiles of the durations counted between two copies. Undefined if no duration was counted. */
 export function quantilesBetween(before: Float64Array, now: Float64Array): Quantiles | undefined {
   let total = 0;
   for (let i = 0; i < BUCKETS; i++) total += now[i] - before[i];

@@ -7,9 +7,9 @@ import { LatencyBuckets } from './latency-buckets.ts';
 
 /** Which details the metrics contain. */
 export interface MetricsOptions {
-  /** An allowed take counts as near the limit if it leaves more than this share of the limit used. Default 0.8. */
+  /** An allowed take counts as near the limit if it leaves more than this fraction of the limit used up. Default 0.8. */
   readonly nearRatio?: number | undefined;
-  /** Number of most denied keys to show; 0 keeps keys out of the metrics. Default 20. */
+  /** How many of the most denied keys to show; 0 keeps keys out of the metrics. Default 20. */
   readonly topKeys?: number | undefined;
   /** Maximum number of limits with their own label. Further limits are counted as 'other'. Default 2000. */
   readonly maxLimits?: number | undefined;
@@ -84,7 +84,7 @@ interface ListenerCounts {
 /** Number of keys in the sketch. A count is off by at most 1/256 of all denials, plus the sampling error; see sampled.ts. */
 const SKETCH = 256;
 const MAX_KEY = 200;
-/** Separates limit and key. Names of limits cannot contain it. */
+/** Separates the limit from the key. Names of limits cannot contain this character. */
 const SEPARATOR = '\u0000';
 
 export function createMetrics(options: MetricsOptions = {}): Metrics {
@@ -148,7 +148,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     return [
       family('sluice.decisions', 'counter', 'Takes decided, by limit and outcome.', outcomes()),
       family('sluice.near_limit', 'counter', 'Allowed takes that left the limit nearly used up.', near),
-      family('sluice.top_denied', 'gauge', 'Most denied keys (space-saving estimate, sampled).', top),
+      family(
+        'sluice.top_denied',
+        'gauge',
+        'Keys with the most denials, estimated from samples with the Space-Saving algorithm.',
+        top,
+      ),
       family('sluice.requests', 'counter', 'Requests answered, by listener, route and code.', answered),
       family(
         'sluice.request.duration',

@@ -1,8 +1,8 @@
 /**
- * Finds the most frequent names. Once there are many events, only a sample is added to the sketch, because adding each one
- * would cost more than the decision itself. For n events, the sketch alone is off by up to n / size. For a name with a given
- * share of the events, sampling every step-th event adds an error of about √(n · share · step). The step grows so slowly that,
- * for names with a share under a quarter, the sampling error stays below the sketch's error. For more frequent names, the
+ * Finds the most frequent names. Once there are many events, only a sample is added to the sketch, because adding every event
+ * would cost more than the decision itself. For n events, the sketch alone is off by up to n / size. For a name that accounts for
+ * the fraction f of all events, sampling every step-th event adds an error of about √(n · f · step). The step grows so slowly
+ * that, for names with f under a quarter, the sampling error stays below the sketch's error. For more frequent names, the
  * sampling error is small compared with their count.
  */
 import { type Seen, SpaceSaving } from './space-saving.ts';

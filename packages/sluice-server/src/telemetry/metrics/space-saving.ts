@@ -25,7 +25,8 @@ export class SpaceSaving {
   private readonly counters = new Map<string, Counter>();
   private least = 0;
   /**
-   * Counters that had the lowest count when it was last determined. Counts only grow, so no other counter can have that count.
+   * Counters that had the lowest count when the lowest count was last determined. Counts only grow, so no other counter can have
+   * that count.
    */
   private lowest: Counter[] = [];
 
@@ -35,7 +36,7 @@ export class SpaceSaving {
 
   /** Adds `times` to the count of a name. */
   see(given: string, times = 1): void {
-    // Copied before the lookup, because V8 caches a string's hash in the string, and the copy is the one that is stored.
+    // The name is copied before the lookup, because V8 caches a string's hash in the string itself, and the copy is stored.
     const name = detachedCopy(given);
     const known = this.counters.get(name);
     if (known !== undefined) known.count += times;

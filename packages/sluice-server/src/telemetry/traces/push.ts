@@ -1,6 +1,6 @@
 /**
- * Sends spans to a collector, by OTLP over HTTP, as JSON. Requests never wait for the collector. Up to a maximum, spans are
- * queued and sent in batches, and spans that the collector does not accept are dropped.
+ * Sends spans to a collector, by OTLP over HTTP, as JSON. Requests never wait for the collector. Spans are queued, up to a
+ * maximum, and sent in batches. Spans that the collector does not accept are dropped.
  */
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';

@@ -12,7 +12,7 @@ export interface TraceContext {
   readonly parentId: string | undefined;
 }
 
-/** Describes what a request asked of the limits, in the same form for all listeners. */
+/** Describes what a request checked, in the same form for all listeners. */
 export interface Asked {
   readonly limit?: string | undefined;
   /** The key, which is recorded only with the option `keys`. */
@@ -49,7 +49,7 @@ export interface Tracer {
 }
 
 export interface TracerOptions {
-  /** Share of the requests without a `traceparent` to sample, from 0 to 1. Default 0.001. */
+  /** Fraction of the requests without a `traceparent` header to sample, from 0 to 1. Default 0.001. */
   readonly share?: number | undefined;
   /** Whether spans contain keys. Default false. */
   readonly keys?: boolean | undefined;
