@@ -65,7 +65,7 @@ export function copyFiles(files, outDir) {
 }
 
 /**
- * The file that is being rendered. Pages have a real path, but the search index has only one path. @param {Record<string,
+ * The file that is being rendered. For pages, `env` has `realPath`. While the search index is built, it has only `path`. @param {Record<string,
  * string>} env
  */
 function pageOf(env) {

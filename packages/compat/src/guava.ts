@@ -226,7 +226,7 @@ interface Storage {
   readonly max: number;
   /** Microseconds of idle time after which one more permit is stored. */
   readonly refill: number;
-  /** Microseconds that the next caller waits for taking `amount` of the `stored` permits. */
+  /** Microseconds that the next caller must wait because this call takes `amount` of the `stored` permits. */
   price(stored: number, amount: number): number;
   /** Permits stored after a change from a rate that could store none. */
   readonly afterNone: number;

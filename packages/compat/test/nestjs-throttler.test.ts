@@ -118,7 +118,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
   });
 });
 
-test('rounds a ttl that changes with every request up by at most an eighth, to bound the number of limiters', async () => {
+test('rounds up a ttl that changes with every request, by at most an eighth, to bound the number of limiters', async () => {
   const clock = manualClock();
   const kept = memory({ clock });
   const plans = new Set<string>();

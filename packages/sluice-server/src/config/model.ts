@@ -15,7 +15,7 @@ export interface Fault {
 
 /** Thrown for an invalid configuration. The message lists all faults, one per line. */
 export class ConfigError extends Error {
-  /** All faults of all files. */
+  /** The faults found in all files. */
   readonly faults: readonly Fault[];
 
   constructor(faults: readonly Fault[]) {

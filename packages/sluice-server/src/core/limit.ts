@@ -32,7 +32,7 @@ export interface Limit {
   block(key: string, duration: Duration): MaybePromise<Decision>;
   reset(key: string): MaybePromise<Decision>;
   /**
-   * Releases the limiter's name, so that a limit with different policies can use the name. The released limiter keeps working.
+   * Releases the limiter's name, so that a limit with different policies can use the name. The closed limiter keeps working.
    */
   close(): void;
 }

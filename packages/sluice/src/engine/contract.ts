@@ -284,15 +284,6 @@ export interface Hit {
  */
 export type Refill = 'even' | 'whole' | Millis;
 
-/** Milliseconds until a policy has at least one unit more than `remaining`. `Infinity` if it is fully replenished. */
-export function moreAfter({ limit, window, remaining, resetAfter, refill }: PolicyState): Millis {
-  if (!(remaining + 1 <= limit)) return Infinity;
-  if (typeof refill === 'number') return refill;
-  return refill === 'even'
-    ? Math.max(0, resetAfter - window + (window * (remaining + 1)) / limit)
-    : resetAfter;
-}
-
 /** The numbers of one policy. */
 export interface PolicyState {
   /** The name of the policy within its limiter. */

@@ -9,7 +9,6 @@ import {
   type PlacedPolicy,
   type PolicyState,
   type Refill,
-  moreAfter,
 } from './contract.ts';
 
 type Source = Decision['source'];
@@ -203,4 +202,13 @@ export function declareDecision(
 /** Rounds the available amount down to whole units, at least 0 and at most the limit. */
 export function unitsOf(available: number, limit: number): number {
   return Math.floor(available < 0 ? 0 : available < limit ? available : limit);
+}
+
+/** Milliseconds until a policy has at least one unit more than `remaining`. `Infinity` if it is fully replenished. */
+export function moreAfter({ limit, window, remaining, resetAfter, refill }: PolicyState): Millis {
+  if (!(remaining + 1 <= limit)) return Infinity;
+  if (typeof refill === 'number') return refill;
+  return refill === 'even'
+    ? Math.max(0, resetAfter - window + (window * (remaining + 1)) / limit)
+    : resetAfter;
 }

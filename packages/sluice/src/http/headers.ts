@@ -4,9 +4,9 @@ import {
   TIME_EPSILON,
   MANUAL_BLOCK,
   type Millis,
-  moreAfter,
   type PolicyState,
 } from '../engine/contract.ts';
+import { moreAfter } from '../engine/decision.ts';
 import { digest } from '../internal/hash.ts';
 import { checkOptionNames, listOf, oneOf } from '../internal/options.ts';
 

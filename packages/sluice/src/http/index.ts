@@ -10,7 +10,8 @@ export { BELIEVES_ANYONE, type FrameworkAddress } from './address-key.ts';
 export { createGuard, type Guard, type Refusal, type Verdict, type View } from './guard.ts';
 export type { GuardLimiter, GuardOptions, Limit, Outcome } from './guard-options.ts';
 export { type HeaderOptions, type HeaderPair, type HeaderStyle, rateLimitHeaders } from './headers.ts';
-export { moreAfter, type Refill } from '../engine/contract.ts';
+export type { Refill } from '../engine/contract.ts';
+export { moreAfter } from '../engine/decision.ts';
 export { key } from './key.ts';
 export {
   type AnyFetch,

@@ -83,7 +83,7 @@ export interface ManyItem<R extends MaybePromise<Decision> = MaybePromise<Decisi
   readonly tier?: string | undefined;
 }
 
-/** The decision about several keys. Its numbers are those of the item that denied, or of the item closest to its limit. */
+/** The decision about several keys. Its numbers are those of the item that was denied, or of the item closest to its limit. */
 export interface ManyDecision extends Decision {
   /** The decision about each item, in the order of the items. */
   readonly decisions: readonly Decision[];

@@ -105,7 +105,7 @@ export function tally(what: string, options: TallyOptions = {}): Tally {
         {
           name: 'sluice.near_limit',
           type: 'counter',
-          help: 'Requests that were allowed close to the limit.',
+          help: 'Allowed requests whose key was close to its limit.',
           samples: rows.map(({ labels, counts }) => ({ labels, value: counts.near })),
         },
         {

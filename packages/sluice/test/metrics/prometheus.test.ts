@@ -34,7 +34,7 @@ sluice_decisions_total{limiter="api",policy="day",outcome="allowed"} 2
 sluice_decisions_total{limiter="api",policy="day",outcome="denied"} 1
 sluice_decisions_total{limiter="login",policy="default",outcome="allowed"} 1
 sluice_decisions_total{limiter="login",policy="default",outcome="denied"} 0
-# HELP sluice_near_limit_total Requests that were allowed close to the limit.
+# HELP sluice_near_limit_total Allowed requests whose key was close to its limit.
 # TYPE sluice_near_limit_total counter
 sluice_near_limit_total{limiter="api",policy="second"} 1
 sluice_near_limit_total{limiter="api",policy="day"} 2

@@ -114,7 +114,7 @@ describe('tRPC 11:', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual(['fulfilled', 'fulfilled', 'rejected']);
   });
 
-  it('passes on a context that is a class instance unchanged', async () => {
+  it('passes a context on unchanged if it is a class instance', async () => {
     class Session {
       user() {
         return 'alice';

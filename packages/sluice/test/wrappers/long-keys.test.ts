@@ -133,7 +133,7 @@ describe('waits that servers announce to limitedFetch', () => {
   });
 });
 
-test('long keys are not recorded as held places', () => {
+test('places held by long keys are not recorded', () => {
   const hits: Hit[] = [];
   const store: Store<Promise<Decision>> = {
     clock: manualClock(0),

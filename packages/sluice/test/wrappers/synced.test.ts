@@ -323,7 +323,7 @@ describe('with one node,', () => {
     });
   });
 
-  test('equal policies in new objects count together', async () => {
+  test('equal policies in different objects share one count', async () => {
     const policiesOf = () => fixedWindow({ limit: 10, per: '1h' });
     const wrapped = synced(store, { every: EVERY, clock });
     const limiter = createLimiter(policiesOf, { store: wrapped, name: 'api' });

@@ -36,7 +36,7 @@ export class SpaceSaving {
 
   /** Adds `times` to the count of a name. */
   see(given: string, times = 1): void {
-    // The name is copied before the lookup, because V8 caches a string's hash in the string itself, and the copy is stored.
+    // The name is copied before the lookup, so that V8 caches its hash in the copy, which is the string that is stored.
     const name = detachedCopy(given);
     const known = this.counters.get(name);
     if (known !== undefined) known.count += times;

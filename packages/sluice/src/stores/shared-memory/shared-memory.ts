@@ -110,7 +110,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     return space;
   }
 
-  /** The time in the locked stripe. It never goes back for any thread, unless a clock that the caller passed goes back. */
+  /** The current time for hits on the locked stripe. It never goes back for any thread, unless a clock that the caller passed goes back. */
   function now(): Millis {
     const latest = (rows.head >> 1) + LATEST_CELL;
     cells[latest] = given === undefined ? Math.max(cells[latest], time()) : time();

@@ -106,7 +106,7 @@ describe.each(NAMES)('the Redis store on a cluster, through %s,', (client) => {
   });
 });
 
-test('all clients together are admitted exactly the limit', async () => {
+test('admits exactly the limit across all clients together', async () => {
   const policy = gcra({ limit: 1000, per: '1d' });
   let admitted = 0;
   await Promise.all(

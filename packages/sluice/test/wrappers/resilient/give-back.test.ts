@@ -166,7 +166,7 @@ describe('the record of held places', () => {
     expect(holds.size).toBe(0);
   });
 
-  test('removes parts of a hold, and places of the store and of the fallback separately', () => {
+  test('can remove part of what a hit holds, and keeps places in the store separate from places in the fallback', () => {
     const holds = new HeldPlaces();
     const now = systemClock.now();
     holds.add(hit('a'), now, 3, false);
