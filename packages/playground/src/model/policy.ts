@@ -102,8 +102,8 @@ function tried(make: () => unknown, piece: string, from: number): Mistake | unde
 
 /** The hint in parentheses within the error message. */
 function hintOf(message: string): string {
-  const inner = /\(([\s\S]*)\); got /.exec(message)?.[1] ?? message;
-  if (inner.includes('denies by itself')) return 'must be combined with another limit, such as 10/s &';
+  if (message.includes('denies by itself')) return 'must be combined with another limit, such as 10/s &';
+  const inner = / \(([\s\S]*)\); got /.exec(message)?.[1] ?? message;
   return inner.replace(/ \[ERR_\w+\]$/, '');
 }
 

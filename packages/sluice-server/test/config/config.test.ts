@@ -102,7 +102,7 @@ limits:
     ['limits: { a: { policies: 1/s, overrides: { x: 5 } } }', /^1:47: .*must read like/],
     [
       'limits: { a: { policies: { algorithm: penalty, after: 1, within: 1m, block: 1m } } }',
-      /at least one that denies/,
+      /must include a policy that denies/,
     ],
     ['limits: { a: [1/s, 2/parsec] }', /^1:20: .*unknown duration "parsec"/],
     ['limits: { "": 1/s }', /^1:15: a name must have 1 to 200/],
