@@ -77,7 +77,7 @@ describe('the site', () => {
     ['reference/sluice/store.md', '## WithStore '],
     [
       'reference/sluice/store.md',
-      '`store` | [`Store`](/reference/sluice.md#store)\\<`R`\\> | Where the state of keys lives',
+      '`store` | [`Store`](/reference/sluice.md#store)\\<`R`\\> | The store that keeps the state of keys',
     ],
     ['reference/sluice/redis.md', '`denyCache?` | `boolean`'],
     ['reference/sluice.md', '## AnyLimiter '],
