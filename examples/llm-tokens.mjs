@@ -1,6 +1,5 @@
 // @ts-check
-// Limits the tokens of a language model. Reserves the maximum cost of a call, and settles the difference once the actual
-// cost is known.
+// Limits the tokens of a language model. Reserves the maximum cost of a call, and settles when the actual cost is known.
 //
 //   npm run build && node examples/llm-tokens.mjs
 
