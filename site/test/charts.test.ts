@@ -64,8 +64,11 @@ test('shows figures in brackets only if the caption explains them', () => {
 });
 
 test('labels the bars of a single row by its columns', () => {
-  const chart = chartOf('memory | 1,000 + 10,000 | ns | sluice');
-  expect([...chart.matchAll(/class="name">([^<]*)/g)].map((match) => match[1])).toEqual(['1,000', '10,000']);
+  const chart = chartOf('memory | alone + beside others | ns | gcra');
+  expect([...chart.matchAll(/class="name">([^<]*)/g)].map((match) => match[1])).toEqual([
+    'alone',
+    'beside others',
+  ]);
 });
 
 test('every section of the results has a chart', () => {
@@ -80,5 +83,5 @@ test('every section of the results has a chart', () => {
 test('throws for an unknown column or row', () => {
   expect(() => barsOf(RESULTS, 'speed', ['hit'])).toThrow('no column hit in section speed');
   expect(() => chartOf('memory | no such column | ns')).toThrow('no such column');
-  expect(() => chartOf('memory | hot key | ns | no such row')).toThrow('no such row');
+  expect(() => chartOf('memory | one key | ns | no such row')).toThrow('no such row');
 });
