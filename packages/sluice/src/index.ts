@@ -38,13 +38,14 @@ export type {
   AsyncLimiter,
   CostOptions,
   GiveBackOptions,
-  HeldOptions,
   Limiter,
   LimiterOptions,
   ManyDecision,
   ManyItem,
   Reservation,
   ReserveOptions,
+  RunOptions,
+  SettleOptions,
   TakeOptions,
 } from './limiter/api.ts';
 export { createLimiter } from './limiter/limiter.ts';
@@ -53,5 +54,5 @@ export type { Policies } from './policy/named-policies.ts';
 export { casStore } from './stores/cas/cas.ts';
 export { memory, type MemoryOptions } from './stores/memory/memory.ts';
 export { leased, type LeasedOptions } from './wrappers/leased/leased.ts';
-export { metered, type Observer, type Outcome } from './wrappers/metered.ts';
+export { metered, type Observer } from './wrappers/metered.ts';
 export { synced, type SyncedOptions } from './wrappers/synced.ts';

@@ -22,7 +22,7 @@ export type Params = Readonly<Record<string, number | string | boolean | undefin
 export const TIME_EPSILON: Millis = 0.0005;
 
 /** The maximum difference between two reasonably accurate clocks. */
-const SKEW: Millis = 10_000;
+export const SKEW: Millis = 10_000;
 
 /**
  * Whether the time at which a row was written is so far in the future that the clock must have been wrong. This is the case if
@@ -53,8 +53,9 @@ export interface Algorithm<P extends Params = Params> {
   /** Charges the cost unconditionally, even if that overdraws the row. */
   take(params: P, row: Cells, at: number, now: Millis, cost: number): void;
   /**
-   * Gives units back, at most until the key is fully replenished. If `takenAt` is given, which requires the `hold` capability,
-   * only units that were taken at that instant are given back, and none if these units have expired or were given back before.
+   * Gives units back, at most until the key is fully replenished. If `takenAt` is given, gives back only units of the charge that
+   * was made at that instant, and none if those units no longer count. An algorithm whose row does not show when its units were
+   * charged may ignore `takenAt`.
    */
   give(params: P, row: Cells, at: number, now: Millis, cost: number, takenAt?: Millis): void;
   /** How long until the row is fully replenished and may be dropped. */
@@ -84,7 +85,7 @@ export interface Algorithm<P extends Params = Params> {
 
   /** For algorithms whose units are held until they are given back by `release`, or until their lease ends. */
   readonly hold?: {
-    /** The instant under which the last take was recorded; `give` accepts it as `takenAt`. */
+    /** The instant under which the last take was recorded. It identifies the place when `give` receives it as `takenAt`. */
     takenAt(params: P, row: Cells, at: number): Millis;
   };
 
@@ -250,7 +251,19 @@ export interface Inheritance {
 export type Mode = 'whole' | 'partial' | 'always';
 
 /** The operations of a store. */
-export type Verb = 'take' | 'peek' | 'refund' | 'release' | 'renew' | 'reserve' | 'block' | 'reset';
+export type Verb =
+  | 'take'
+  | 'peek'
+  | 'refund'
+  | 'settle'
+  | 'release'
+  | 'renew'
+  | 'reserve'
+  | 'block'
+  | 'reset';
+
+/** The cost of a hit: a number for every policy, or a list with one number for each of the plan's policies. */
+export type Cost = number | readonly number[];
 
 /** A request from a limiter to a store. It is plain data, so that it can cross a socket. */
 export interface Hit {
@@ -260,8 +273,13 @@ export interface Hit {
   readonly plan: Plan;
   /** The subject that is limited, such as a user. */
   readonly key: string;
-  /** The number of units. */
-  readonly cost: number;
+  /**
+   * The number of units. For settle, it is how much more was used than had been charged, and negative if less was used. A policy
+   * whose cost in a list is 0 is neither asked nor charged.
+   */
+  readonly cost: Cost;
+  /** For each of the plan's policies, how many units must still be available after the cost was charged. Default 0. */
+  readonly keep?: readonly number[] | undefined;
   /** What to charge if the whole cost is not allowed. */
   readonly mode: Mode;
   /**
@@ -271,10 +289,20 @@ export interface Hit {
    */
   readonly span: Millis;
   /**
-   * For refund, release and renew, the decision that made the charge, if the caller has it. `source` is where the charge was
-   * made, and `at` identifies one of the places that a key holds.
+   * For refund, settle, release and renew, the decision that made the charge, if the caller has it. `source` is where the charge
+   * was made, and `at` is when it was made. `isGiven` is true if the caller gave the instant itself, so that it must be checked.
    */
-  readonly of?: Pick<Decision, 'source' | 'at'> | undefined;
+  readonly of?: (Pick<Decision, 'source' | 'at'> & { readonly isGiven?: true }) | undefined;
+}
+
+/** A hit with the same cost for every policy, which keeps nothing free. Wrappers answer only such hits themselves. */
+export interface PlainHit extends Hit {
+  readonly cost: number;
+  readonly keep?: undefined;
+}
+
+export function isPlain(hit: Hit): hit is PlainHit {
+  return typeof hit.cost === 'number' && hit.keep === undefined;
 }
 
 /**
@@ -298,6 +326,8 @@ export interface PolicyState {
   readonly retryAfter: Millis;
   /** Milliseconds until the policy is fully replenished. */
   readonly resetAfter: Millis;
+  /** Number of units that the policy was charged. */
+  readonly taken: number;
   /**
    * When the next unit comes back. `moreAfter` of `sluice/http` converts it to milliseconds. Undefined is the same as `'whole'`.
    */
@@ -310,7 +340,8 @@ export interface Decision {
   readonly allowed: boolean;
   /**
    * Number of units that were charged. It is the cost or 0 or, in modes 'partial' and 'always', possibly a number between the
-   * two.
+   * two. If the call gave each policy its own cost, it is the largest amount that a policy was charged; `policies` has all of
+   * them.
    */
   readonly taken: number;
   /** The limit of the limiting policy, which is the policy that denied or else the one closest to denying. */
@@ -328,10 +359,12 @@ export interface Decision {
   /** Where the decision was made: in the store, or in a wrapper in front of it. */
   readonly source: 'store' | 'deny-cache' | 'lease' | 'fallback';
   /**
-   * The instant at which a place was taken, according to the store's clock. It identifies the place that `release` and `renew`
-   * with `{ of: decision }` act on. Undefined if no place is held (concurrency).
+   * The instant of the charge, according to the store's clock. With `{ of: decision }` or `{ at }`, `refund` and `settle` give
+   * back units of exactly this charge, and `release` and `renew` act on the place that it took. Undefined if nothing was charged.
    */
   readonly at?: Millis | undefined;
+  /** True if the charge holds a place until it is released (concurrency). */
+  readonly held?: true | undefined;
 }
 
 /** Provides the time and runs timers. */

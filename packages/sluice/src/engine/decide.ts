@@ -1,24 +1,38 @@
-/**
- * Implements every verb once, for all algorithms. The current time is an argument, and the store owns the row.
- *
- * Most functions below take the same arguments: the policies, the cells, the offset at which the row starts, the time, and the
- * variable-length rows. They are separate arguments instead of an object, because every check calls these functions.
- */
-import type {
-  Cells,
-  Decision,
-  Hit,
-  Inheritance,
-  Millis,
-  PlacedPolicy,
-  Plan,
-  PolicyState,
-  VariableRows,
+/** Implements every verb once, for all algorithms. The current time is an argument, and the store owns the row. */
+import {
+  charge,
+  costAt,
+  delayOf,
+  fitting,
+  give,
+  isChargedCosts,
+  isChargedDenials,
+  isExempt,
+  isHolding,
+  isSettled,
+  neededFor,
+  type Policies,
+  takenOf,
+  waitFor,
+} from './charge.ts';
+import {
+  type Cells,
+  type Cost,
+  type Decision,
+  type Hit,
+  type Inheritance,
+  isPlain,
+  type Millis,
+  type PlacedPolicy,
+  type Plan,
+  type PolicyState,
+  SKEW,
+  type VariableRows,
+  type Verb,
 } from './contract.ts';
 import { bookedDecision, decisionOf, heldDecision, makeDecision, policyState, unitsOf } from './decision.ts';
+import { SluiceError } from '../internal/errors.ts';
 import { rowOf, startOf } from './row.ts';
-
-type Policies = readonly PlacedPolicy[];
 
 /**
  * Applies a hit to the key's row, which starts at offset `at` of the cells. `blockedUntil` is the end of a manual block. The
@@ -32,8 +46,19 @@ export function decide(
   blockedUntil: Millis,
   rows: VariableRows,
 ): Decision {
+  checkInstant(hit, now);
   if (hit.plan.inherit === undefined) return decideOnRow(hit, cells, at, now, blockedUntil, rows);
   return decideInheriting(hit.plan.inherit, hit, cells, at, now, blockedUntil, rows);
+}
+
+/** Throws if a caller says that the charge was made in the future. Clocks may differ by up to `SKEW`. */
+export function checkInstant({ of }: Hit, now: Millis): void {
+  if (of?.isGiven === true && of.at !== undefined && of.at > now + SKEW) throw futureInstant(of.at);
+}
+
+/** The error for a charge that was made in the future. */
+export function futureInstant(at: Millis | undefined): SluiceError {
+  return new SluiceError('ERR_INSTANT', 'at', at, 'this instant is in the future');
 }
 
 /** Converts the row to this plan's limits and decides. If the hit changes the row, signs it with the plan's numbers. */
@@ -50,7 +75,7 @@ function decideInheriting(
   const converted = inherit.convert(hit.plan, cells, at, now);
   const row = converted ?? cells;
   const start = converted === undefined ? at : 0;
-  const isIdle = (hit.verb === 'refund' || hit.verb === 'release') && isFresh(hit.plan, row, start);
+  const isIdle = isOnlyGivingBack(hit) && isFresh(hit.plan, row, start);
   const decision = decideOnRow(hit, row, start, now, blockedUntil, rows);
   if (isIdle || !writes(hit, decision, blockedUntil > now)) return decision;
   inherit.sign(hit, row, start, now, decision);
@@ -64,7 +89,13 @@ function writes({ verb, plan, mode }: Hit, { taken, allowed }: Decision, isBlock
   if (verb !== 'take' && verb !== 'reserve') return true;
   // In mode 'always', some policies may be charged more than others. `taken` is the amount that all of them were charged.
   if (taken > 0 || mode === 'always') return true;
-  return verb === 'take' && !allowed && !isBlocked && plan.policies.some((p) => p.algorithm.countsDenials);
+  return verb === 'take' && !allowed && !isBlocked && plan.policies.some(isChargedDenials);
+}
+
+/** Whether the hit gives something back and charges nothing, so that it leaves a fresh row fresh. */
+function isOnlyGivingBack({ verb, cost, plan }: Hit): boolean {
+  if (verb === 'settle') return plan.policies.every((_, i) => !(costAt(cost, i) > 0));
+  return verb === 'refund' || verb === 'release';
 }
 
 function decideOnRow(
@@ -75,45 +106,80 @@ function decideOnRow(
   blockedUntil: Millis,
   rows: VariableRows,
 ): Decision {
-  const { policies } = hit.plan;
-  const { verb, cost, mode } = hit;
+  const { verb, cost, plan } = hit;
+  const { policies } = plan;
   const block = blockedUntil > now ? blockedUntil - now : 0;
-
-  if (verb === 'take') {
-    if (mode === 'whole' && policies.length === 1 && block === 0 && !policies[0].grows)
-      return takeOne(policies[0], cells, at, now, cost);
-    const partial = mode === 'partial';
-    const part = partial ? fitting(policies, cells, at, now, rows, cost) : cost;
-    const fits = partial ? part > 0 : waitFor(policies, cells, at, now, rows, cost) === 0;
-    const passes = fits && block === 0;
-    const isCharged = passes || mode === 'always';
-    const span = fits ? Infinity : hit.span;
-    const taken = isCharged ? charge(policies, cells, at, now, rows, part, false, span) : 0;
-    if (!fits && block === 0) charge(policies, cells, at, now, rows, 1, true);
-    const asked = partial ? Math.min(cost, 1) : cost;
-    return describe(policies, cells, at, now, rows, block, passes, taken, asked);
-  }
-  if (verb === 'reserve') {
-    const delay = block === 0 ? delayOf(policies, cells, at, now, rows, cost) : Infinity;
-    const booked = delay < Infinity && delay <= hit.span;
-    if (booked) charge(policies, cells, at, now, rows, cost);
-    const decision = describe(policies, cells, at, now, rows, block, delay === 0, booked ? cost : 0, cost);
-    return booked ? bookedDecision(decision, delay) : decision;
-  }
+  if (verb === 'take') return take(hit, cells, at, now, block, rows);
+  if (verb === 'reserve') return reserve(hit, cells, at, now, block, rows);
   // A fresh row has nothing to give back. It must stay fresh, because with a timestamp in the row, the key could be denied after
   // the clock goes back.
-  if ((verb === 'refund' || verb === 'release' || verb === 'renew') && !isFresh(hit.plan, cells, at))
-    give(policies, cells, at, now, rows, cost, verb !== 'refund', hit.of?.at);
-  const holding = verb === 'renew' ? policies.filter(({ algorithm }) => algorithm.hold !== undefined) : [];
-  if (holding.length > 0) {
-    const fits = block === 0 && waitFor(holding, cells, at, now, rows, cost) === 0;
-    // The holder keeps running whether or not a place is available, so its place must be counted.
-    charge(holding, cells, at, now, rows, cost);
-    return describe(policies, cells, at, now, rows, block, fits, cost, cost);
+  if (GIVES_BACK.has(verb) && !isFresh(plan, cells, at)) {
+    const isGiven = verb === 'refund' ? undefined : verb === 'settle' ? isSettled : isHolding;
+    give(policies, cells, at, now, rows, verb === 'settle' ? negated(cost) : cost, isGiven, hit.of?.at);
   }
-  const asked = verb === 'peek' || verb === 'renew' ? cost : 1;
+  if (verb === 'renew' && policies.some(isHolding)) {
+    const fits = block === 0 && waitFor(policies, cells, at, now, rows, cost, isHolding) === 0;
+    // The holder keeps running whether or not a place is available, so its place must be counted.
+    const parts = charge(policies, cells, at, now, rows, cost, isHolding);
+    return describe(policies, cells, at, now, rows, block, fits, Math.max(...parts), parts, cost);
+  }
+  // Units that were used without having been charged are charged now, even if that overdraws the row.
+  const parts = verb === 'settle' ? charge(policies, cells, at, now, rows, cost, isSettled) : [0];
+  const asked = askedFor(hit);
   const passes = block === 0 && waitFor(policies, cells, at, now, rows, asked) === 0;
-  return describe(policies, cells, at, now, rows, block, passes, 0, asked);
+  const taken = Math.max(...parts);
+  return describe(policies, cells, at, now, rows, block, passes, taken, taken > 0 ? parts : 0, asked);
+}
+
+const GIVES_BACK: ReadonlySet<Verb> = new Set(['refund', 'settle', 'release', 'renew']);
+
+function negated(cost: Cost): Cost {
+  return typeof cost === 'number' ? -cost : cost.map((units) => -units);
+}
+
+/** The units whose wait a decision announces. */
+export function askedFor({ verb, mode, cost, keep }: Hit): Cost {
+  if (verb === 'take' && mode === 'partial' && typeof cost === 'number')
+    return neededFor(Math.min(cost, 1), keep);
+  if (verb === 'take' || verb === 'reserve' || verb === 'peek') return neededFor(cost, keep);
+  return verb === 'renew' ? cost : 1;
+}
+
+function take(hit: Hit, cells: Cells, at: number, now: Millis, block: Millis, rows: VariableRows): Decision {
+  const { cost, mode, keep } = hit;
+  const { policies } = hit.plan;
+  if (isPlain(hit) && mode === 'whole' && policies.length === 1 && block === 0 && !policies[0].grows)
+    return takeOne(policies[0], cells, at, now, hit.cost);
+  const isPartial = mode === 'partial' && typeof cost === 'number';
+  const part = isPartial ? fitting(policies, cells, at, now, rows, cost, keep) : cost;
+  const fits = isPartial ? part !== 0 : waitFor(policies, cells, at, now, rows, neededFor(cost, keep)) === 0;
+  const passes = fits && block === 0;
+  const isCharged = passes || mode === 'always';
+  const span = fits ? Infinity : hit.span;
+  const parts = isCharged ? charge(policies, cells, at, now, rows, part, isChargedCosts, span) : 0;
+  if (!fits && block === 0) charge(policies, cells, at, now, rows, 1, isChargedDenials);
+  const taken = parts === 0 ? 0 : takenOf(policies, part, parts);
+  return describe(policies, cells, at, now, rows, block, passes, taken, parts, askedFor(hit));
+}
+
+function reserve(
+  hit: Hit,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  block: Millis,
+  rows: VariableRows,
+): Decision {
+  const { cost } = hit;
+  const { policies } = hit.plan;
+  const needed = neededFor(cost, hit.keep);
+  const delay = block === 0 ? delayOf(policies, cells, at, now, rows, needed) : Infinity;
+  if (!(delay < Infinity && delay <= hit.span))
+    return describe(policies, cells, at, now, rows, block, delay === 0, 0, 0, needed);
+  const parts = charge(policies, cells, at, now, rows, cost, isChargedCosts);
+  const taken = takenOf(policies, cost, parts);
+  const decision = describe(policies, cells, at, now, rows, block, delay === 0, taken, parts, needed);
+  return bookedDecision(decision, delay);
 }
 
 /** Whether the row consists of zeros. */
@@ -132,133 +198,15 @@ function takeOne(policy: PlacedPolicy, cells: Cells, at: number, now: Millis, co
   const remaining = unitsOf(algorithm.available(params, cells, start, now), limit);
   const resetAfter = algorithm.clearIn(params, cells, start, now);
   const refill = policy.refill ?? refillOf(policy, cells, start, now, remaining);
-  const state = policyState(policy, remaining, retryAfter, resetAfter, refill);
-  return makeDecision(state, [state], allowed, allowed ? cost : 0, 'store');
-}
-
-/** The longest wait of all policies, because every one of them must allow the cost. */
-function waitFor(
-  policies: Policies,
-  cells: Cells,
-  at: number,
-  now: Millis,
-  rows: VariableRows,
-  cost: number,
-): Millis {
-  let longest = 0;
-  for (const policy of policies) {
-    const row = rowOf(policy, cells, at, rows);
-    const wait = policy.algorithm.waitFor(policy.params, row, startOf(policy, at), now, cost);
-    if (wait > longest) longest = wait;
-  }
-  return longest;
-}
-
-/** The part of the cost that is allowed now, which is all of it or as many whole units as every policy has available. */
-function fitting(
-  policies: Policies,
-  cells: Cells,
-  at: number,
-  now: Millis,
-  rows: VariableRows,
-  cost: number,
-): number {
-  if (waitFor(policies, cells, at, now, rows, cost) === 0) return cost;
-  let least = cost;
-  for (const policy of policies) {
-    const row = rowOf(policy, cells, at, rows);
-    const free = policy.algorithm.available(policy.params, row, startOf(policy, at), now);
-    if (free < least) least = free;
-  }
-  const units = Math.floor(least);
-  // `available` multiplies and `waitFor` adds, so rounding may put their results on different sides of a whole number.
-  for (const fewer of [units, units - 1])
-    if (fewer >= 1 && waitFor(policies, cells, at, now, rows, fewer) === 0) return fewer;
-  return 0;
-}
-
-/** The wait for a turn that can be booked. Infinity if a policy does not allow the cost now and does not support booking. */
-function delayOf(
-  policies: Policies,
-  cells: Cells,
-  at: number,
-  now: Millis,
-  rows: VariableRows,
-  cost: number,
-): Millis {
-  const delay = waitFor(policies, cells, at, now, rows, cost);
-  if (delay === 0) return 0;
-  const fixed = policies.filter((policy) => policy.algorithm.booking === undefined);
-  return waitFor(fixed, cells, at, now, rows, cost) === 0 ? delay : Infinity;
+  const taken = allowed ? cost : 0;
+  const state = policyState(policy, remaining, retryAfter, resetAfter, refill, taken);
+  return makeDecision(state, [state], allowed, taken, 'store', allowed ? now : undefined);
 }
 
 /**
- * Charges the cost to the policies that count denials if `denial` is true, and to all other policies otherwise. Each policy is
- * charged at most its overdraft within `span`. Returns the smallest amount that a policy was charged, because refunding more than
- * that would create units.
+ * Creates the decision on a hit from the numbers in the row after the hit. `taken` is its `Decision.taken`, `parts` is what each
+ * policy was charged, and `asked` is the units whose wait the decision announces.
  */
-function charge(
-  policies: Policies,
-  cells: Cells,
-  at: number,
-  now: Millis,
-  rows: VariableRows,
-  cost: number,
-  denial = false,
-  span: Millis = Infinity,
-): number {
-  let least = cost;
-  for (const policy of policies) {
-    const { algorithm, params, offset } = policy;
-    if ((algorithm.countsDenials ?? false) !== denial) continue;
-    const start = startOf(policy, at);
-    let row = rowOf(policy, cells, at, rows);
-    const part =
-      span === Infinity ? cost : (algorithm.booking?.overdraft(params, row, start, now, cost, span) ?? cost);
-    if (part < least) least = part;
-    if (part === 0) continue;
-    if (algorithm.variableLength !== undefined) {
-      row = algorithm.variableLength.grow(params, row, now);
-      cells[at + offset] = rows.put(cells[at + offset], row);
-    }
-    algorithm.take(params, row, start, now, part);
-  }
-  return least;
-}
-
-function give(
-  policies: Policies,
-  cells: Cells,
-  at: number,
-  now: Millis,
-  rows: VariableRows,
-  cost: number,
-  heldOnly: boolean,
-  takenAt: Millis | undefined,
-): void {
-  for (const policy of policies) {
-    const { algorithm, params } = policy;
-    if (heldOnly && algorithm.hold === undefined) continue;
-    const instant = algorithm.hold === undefined ? undefined : takenAt;
-    algorithm.give(params, rowOf(policy, cells, at, rows), startOf(policy, at), now, cost, instant);
-  }
-}
-
-/** Adds the instant that identifies the place just taken, if one of the policies holds places. */
-function withPlace(
-  decision: Decision,
-  policies: Policies,
-  cells: Cells,
-  at: number,
-  rows: VariableRows,
-): Decision {
-  const policy = policies.find(({ algorithm }) => algorithm.hold !== undefined);
-  if (policy === undefined) return decision;
-  const row = rowOf(policy, cells, at, rows);
-  return heldDecision(decision, policy.algorithm.hold?.takenAt(policy.params, row, startOf(policy, at)));
-}
-
-/** Creates the decision on a hit of this cost from the numbers in the row after the hit. */
 export function describe(
   policies: Policies,
   cells: Cells,
@@ -268,21 +216,30 @@ export function describe(
   block: Millis,
   allowed: boolean,
   taken: number,
-  cost: number,
+  parts: Cost,
+  asked: Cost,
 ): Decision {
-  const states = policies.map((policy) => stateOf(policy, cells, at, now, rows, allowed, cost));
-  const decision = decisionOf(states, block, allowed, taken);
-  return taken > 0 ? withPlace(decision, policies, cells, at, rows) : decision;
+  const states = policies.map((policy, i) => {
+    const wait = allowed || isExempt(asked, i) ? undefined : costAt(asked, i);
+    return stateOf(policy, cells, at, now, rows, wait, isChargedCosts(policy) ? costAt(parts, i) : 0);
+  });
+  const decision = decisionOf(states, block, allowed, taken, taken > 0 ? now : undefined);
+  const holding = policies.findIndex(isHolding);
+  if (holding < 0 || !(costAt(parts, holding) > 0)) return decision;
+  const policy = policies[holding];
+  const row = rowOf(policy, cells, at, rows);
+  return heldDecision(decision, policy.algorithm.hold?.takenAt(policy.params, row, startOf(policy, at)));
 }
 
+/** The numbers of a policy. `asked` is the units whose wait it announces, or undefined if there is nothing to wait for. */
 function stateOf(
   policy: PlacedPolicy,
   cells: Cells,
   at: number,
   now: Millis,
   rows: VariableRows,
-  allowed: boolean,
-  cost: number,
+  asked: number | undefined,
+  taken: number,
 ): PolicyState {
   const { algorithm, params, limit } = policy;
   const row = rowOf(policy, cells, at, rows);
@@ -291,9 +248,10 @@ function stateOf(
   return policyState(
     policy,
     remaining,
-    allowed ? 0 : algorithm.waitFor(params, row, start, now, cost),
+    asked === undefined ? 0 : algorithm.waitFor(params, row, start, now, asked),
     algorithm.clearIn(params, row, start, now),
     policy.refill ?? refillOf(policy, row, start, now, remaining),
+    taken,
   );
 }
 

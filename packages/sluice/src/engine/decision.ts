@@ -3,6 +3,7 @@
  * same members in the same order, and one rule determines the limiting policy.
  */
 import {
+  type Cost,
   type Decision,
   MANUAL_BLOCK,
   type Millis,
@@ -22,8 +23,9 @@ export function policyState(
   retryAfter: Millis,
   resetAfter: Millis,
   refill: Refill | undefined,
+  taken: number,
 ): PolicyState {
-  return { name, limit, window, remaining, retryAfter, resetAfter, refill };
+  return { name, limit, window, remaining, retryAfter, resetAfter, taken, refill };
 }
 
 /**
@@ -36,8 +38,9 @@ export function makeDecision(
   allowed: boolean,
   taken: number,
   source: Source,
+  at: Millis | undefined,
 ): Decision {
-  return { allowed, taken, limit, remaining, retryAfter, resetAfter, policy: name, policies, source };
+  return { allowed, taken, limit, remaining, retryAfter, resetAfter, policy: name, policies, source, at };
 }
 
 /**
@@ -53,18 +56,19 @@ function isMoreLimiting(
 
 /**
  * The decision that follows from the states of all policies of a plan. `block` is the remaining duration of a manual block, or 0
- * if there is none.
+ * if there is none. `at` is the instant of the charge, or undefined if nothing was charged.
  */
 export function decisionOf(
   states: readonly PolicyState[],
   block: Millis,
   allowed: boolean,
   taken: number,
+  at: Millis | undefined,
   source: Source = 'store',
 ): Decision {
   let limiting = states[0];
   for (const state of states) if (isMoreLimiting(state, limiting)) limiting = state;
-  if (block <= limiting.retryAfter) return makeDecision(limiting, states, allowed, taken, source);
+  if (block <= limiting.retryAfter) return makeDecision(limiting, states, allowed, taken, source, at);
   const { limit, resetAfter } = limiting;
   const blocked = {
     name: MANUAL_BLOCK,
@@ -73,7 +77,7 @@ export function decisionOf(
     retryAfter: block,
     resetAfter: Math.max(block, resetAfter),
   };
-  return makeDecision(blocked, states, allowed, taken, source);
+  return makeDecision(blocked, states, allowed, taken, source, at);
 }
 
 /**
@@ -86,7 +90,12 @@ export function bookedDecision(decision: Decision, delay: Millis): Decision {
 
 /** The decision for a charge that is held until it is released. `at` is the instant that identifies the place. */
 export function heldDecision(decision: Decision, at: Millis | undefined): Decision {
-  return { ...decision, at };
+  return { ...decision, at, held: true };
+}
+
+/** The decision for one of several hits that the store decided as one. `taken` is what this hit was charged. */
+export function partOfDecision(decision: Decision, taken: number): Decision {
+  return { ...decision, taken, policies: decision.policies.map((state) => ({ ...state, taken })) };
 }
 
 /** The most limiting of these decisions. If any of them is a denial, only denials are compared. */
@@ -146,8 +155,8 @@ export function localDecision(
 ): Decision {
   const { policies, limit, resetAfter, policy: name } = answer;
   // Does not use `map`, because with leases, most decisions are made here. Most limiters have one policy.
-  const states = [localState(policies[0], units, age, wait)];
-  for (let i = 1; i < policies.length; i++) states.push(localState(policies[i], units, age, wait));
+  const states = [localState(policies[0], units, age, wait, taken)];
+  for (let i = 1; i < policies.length; i++) states.push(localState(policies[i], units, age, wait, taken));
   const limiting = {
     name,
     limit,
@@ -155,10 +164,16 @@ export function localDecision(
     retryAfter: wait,
     resetAfter: Math.max(wait, resetAfter - age),
   };
-  return makeDecision(limiting, states, allowed, taken, 'lease');
+  return makeDecision(limiting, states, allowed, taken, 'lease', undefined);
 }
 
-function localState(state: PolicyState, units: number, age: Millis, wait: Millis): PolicyState {
+function localState(
+  state: PolicyState,
+  units: number,
+  age: Millis,
+  wait: Millis,
+  taken: number,
+): PolicyState {
   const { limit, refill } = state;
   return policyState(
     state,
@@ -167,6 +182,7 @@ function localState(state: PolicyState, units: number, age: Millis, wait: Millis
     Math.max(wait, state.resetAfter - age),
     // Units that only this node knows about do not change the time at which the store gets its next unit.
     refill === 'whole' ? refill : Math.max(wait, moreAfter(state) - age),
+    taken,
   );
 }
 
@@ -174,13 +190,15 @@ function localState(state: PolicyState, units: number, age: Millis, wait: Millis
 export function fallbackDecision(
   policies: readonly PlacedPolicy[],
   allowed: boolean,
-  taken: number,
+  cost: Cost,
   retryAfter: Millis,
 ): Decision {
-  const states = policies.map((policy) =>
-    policyState(policy, allowed ? policy.limit : 0, retryAfter, retryAfter, 'whole'),
-  );
-  return decisionOf(states, 0, allowed, taken, 'fallback');
+  const states = policies.map((policy, i) => {
+    const taken = typeof cost === 'number' ? cost : cost[i];
+    return policyState(policy, allowed ? policy.limit : 0, retryAfter, retryAfter, 'whole', taken);
+  });
+  const taken = typeof cost === 'number' ? cost : Math.max(...cost);
+  return decisionOf(states, 0, allowed, taken, undefined, 'fallback');
 }
 
 /**
@@ -196,7 +214,7 @@ export function declareDecision(
 ): Decision {
   const most = allowed ? Infinity : 0;
   const numbers = { name: reason, limit: most, remaining: most, retryAfter, resetAfter: retryAfter };
-  return makeDecision(numbers, [], allowed, taken, source);
+  return makeDecision(numbers, [], allowed, taken, source, undefined);
 }
 
 /** Rounds the available amount down to whole units, at least 0 and at most the limit. */

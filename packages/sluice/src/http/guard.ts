@@ -153,7 +153,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
   }
 
   function isOpenLater({ index, decision }: Entry): boolean {
-    return limits[index].settle !== undefined || decision.at !== undefined;
+    return limits[index].settle !== undefined || decision.held === true;
   }
 
   function settleAll(request: Q, own: readonly Entry[]): (outcome: Outcome) => Promise<void> {
@@ -222,5 +222,5 @@ function isSetupError(error: unknown): error is SluiceError {
 
 /** Renews the place that a charge holds, if it holds one, until it is released. */
 function keepPlace({ charge: { limiter, key, cost, tier }, decision: of }: Entry): void {
-  if (of.at !== undefined) limiter.keep?.(key, { cost, tier, of });
+  if (of.held === true) limiter.keep?.(key, { cost, tier, of });
 }

@@ -13,7 +13,7 @@ export async function settleOne<Q>(
   outcome: Outcome,
 ): Promise<void> {
   const release = async (held: number, of: Decision): Promise<void> => {
-    if (held > 0 && of.at !== undefined) await limiter.release(key, { cost: held, tier, of });
+    if (held > 0 && of.held === true) await limiter.release(key, { cost: held, tier, of });
   };
   let held = cost;
   let extra: Decision | undefined;

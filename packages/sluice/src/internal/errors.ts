@@ -7,6 +7,7 @@ import type { Decision } from '../engine/contract.ts';
 /** The sentence that each error code stands for, without its subject. */
 export const ERRORS = {
   ERR_COST: 'must be a finite number, 0 or more',
+  ERR_INSTANT: 'must be the instant of a charge, which is `at` of its decision',
   ERR_DURATION: "must be a positive duration, in milliseconds or as text such as '1h30m'",
   ERR_NUMBER: 'must be a finite number above 0',
   ERR_INTEGER: 'must be a whole number, 1 or more',

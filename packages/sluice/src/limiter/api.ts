@@ -3,20 +3,32 @@ import type { Answer, Decision, MaybePromise, Millis, Mode } from '../engine/con
 import type { Duration } from '../internal/duration.ts';
 import type { Inherit } from '../policy/inherit.ts';
 import type { Policies } from '../policy/named-policies.ts';
+import type { ByPolicy } from './cost.ts';
 
 /** Options of verbs that have a cost. A number that is passed instead of the options is the cost. */
-export interface CostOptions<Tier extends string = string> {
-  /** Number of units that the call uses. Default 1. A cost of 0 checks without charging. */
-  readonly cost?: number | undefined;
+export interface CostOptions<Tier extends string = string, Name extends string = string> {
+  /**
+   * Number of units that the call uses. Default 1. A cost of 0 checks without charging. With an object, each policy has its own
+   * cost, as in `{ requests: 1, tokens: 4200 }`. A policy that is not named costs 1, and a policy that costs 0 is not asked.
+   */
+  readonly cost?: ByPolicy<Name> | undefined;
   /** The tier whose policies apply to this call. Default: the policies that `createLimiter` was given. */
   readonly tier?: Tier | undefined;
+  /**
+   * How much of each policy must still be free after the call, for calls that may use only what others leave. A number below 1
+   * is a fraction of the limit, and any other number is units. Default 0. An object has a number for each policy by name.
+   */
+  readonly keep?: ByPolicy<Name> | undefined;
+  /** The name of a class of `createLimiter`, whose `keep` applies to this call. */
+  readonly class?: string | undefined;
 }
 
 /** Options of `take`. */
-export interface TakeOptions<Tier extends string = string> extends CostOptions<Tier> {
+export interface TakeOptions<Tier extends string = string, Name extends string = string>
+  extends CostOptions<Tier, Name> {
   /**
-   * What to charge if the whole cost is not allowed: nothing ('whole', the default), as many units as are allowed ('partial'), or
-   * everything ('always').
+   * What to charge if the whole cost is not allowed: nothing ('whole', the default), as many units as are allowed ('partial', only
+   * with a cost that is a number), or everything ('always').
    */
   readonly mode?: Mode | undefined;
   /**
@@ -26,24 +38,37 @@ export interface TakeOptions<Tier extends string = string> extends CostOptions<T
   readonly maxDelay?: Duration | undefined;
 }
 
-/** Options of `refund` and `release`. */
-export interface GiveBackOptions<Tier extends string = string> extends CostOptions<Tier> {
+/** Options of `refund`, `release`, `renew` and `keep`. */
+export interface GiveBackOptions<Tier extends string = string, Name extends string = string> {
   /**
-   * The decision whose charge is given back. If given, only the concurrency place that this decision took is freed, and nothing
-   * happens if the lease of that place has ended. A charge that the fallback (`onFailure`) made is given back to the fallback and
-   * not to the store.
+   * Number of units. Default: what the decision `of` charged, or 1 without `of`. With an object, a policy that is not named gets
+   * nothing back.
+   */
+  readonly cost?: ByPolicy<Name> | undefined;
+  /** The tier that was charged. */
+  readonly tier?: Tier | undefined;
+  /**
+   * The decision whose charge is given back. If given, only units of this charge are given back, and only the concurrency place
+   * that it took is freed. Units that no longer count and places whose lease has ended are not given back. A charge that the
+   * fallback (`onFailure`) made is given back to the fallback and not to the store.
    */
   readonly of?: Decision | undefined;
+  /** The decision's `at`, for callers that no longer have the decision itself, such as another process. */
+  readonly at?: Millis | undefined;
 }
 
-/** Options of `renew` and `keep`, which need to know which place is held. */
-export interface HeldOptions<Tier extends string = string> extends CostOptions<Tier> {
-  /** The decision that took the place, or that last renewed it. */
-  readonly of: Decision;
+/** Options of `settle`. */
+export interface SettleOptions<Tier extends string = string, Name extends string = string>
+  extends Pick<GiveBackOptions<Tier, Name>, 'tier' | 'of' | 'at'> {
+  /** What was charged, as the cost of the charge. Default: what the decision `of` charged. */
+  readonly charged?: ByPolicy<Name> | undefined;
+  /** What was used. For a policy that is not named, what was charged counts as used. */
+  readonly used: ByPolicy<Name>;
 }
 
 /** Options of `reserve`. */
-export interface ReserveOptions<Tier extends string = string> extends CostOptions<Tier> {
+export interface ReserveOptions<Tier extends string = string, Name extends string = string>
+  extends CostOptions<Tier, Name> {
   /**
    * The longest acceptable delay. A turn that is further away is not booked, and nothing is charged. Default: the longest
    * window of the policies. `Infinity` accepts any delay.
@@ -51,14 +76,26 @@ export interface ReserveOptions<Tier extends string = string> extends CostOption
   readonly maxDelay?: Duration | undefined;
 }
 
-/** Options of `acquire` and `run`. */
-export interface AcquireOptions<Tier extends string = string> extends CostOptions<Tier> {
+/** Options of `acquire`. */
+export interface AcquireOptions<Tier extends string = string, Name extends string = string>
+  extends CostOptions<Tier, Name> {
   /** How long to wait before the call is denied. With 0, the call does not wait. Default: no timeout. */
   readonly timeout?: Duration | undefined;
   /** A signal that ends the wait when it is aborted. The promise then rejects, and nothing is charged. */
   readonly signal?: AbortSignal | undefined;
   /** Callers with a higher priority are served first. Default 0. */
   readonly priority?: number | undefined;
+}
+
+/** Options of `run`. `T` is what the call returns. */
+export interface RunOptions<T = unknown, Tier extends string = string, Name extends string = string>
+  extends AcquireOptions<Tier, Name> {
+  /**
+   * Says what the call used, which replaces its cost: more is charged, or the rest is given back. It is called with the result or,
+   * if the call failed, with undefined and the error. If it returns undefined, a call that succeeded has used its cost, and a call
+   * that failed has used nothing. Without `settle`, every call uses its cost.
+   */
+  readonly settle?: ((result: T | undefined, error?: unknown) => ByPolicy<Name> | undefined) | undefined;
 }
 
 /** A booked turn, or the reason why none was booked. */
@@ -77,8 +114,8 @@ export interface ManyItem<R extends MaybePromise<Decision> = MaybePromise<Decisi
   readonly limiter?: Pick<Limiter<R>, 'take' | 'peek' | 'refund'> | undefined;
   /** The key to charge. */
   readonly key: string;
-  /** How many units the key is charged. Default 1. */
-  readonly cost?: number | undefined;
+  /** How many units the key is charged, or how many by policy. Default 1. */
+  readonly cost?: ByPolicy | undefined;
   /** A tier of this item's limiter. Default: the policies that `createLimiter` was given. */
   readonly tier?: string | undefined;
 }
@@ -91,40 +128,53 @@ export interface ManyDecision extends Decision {
 
 /**
  * Decides whether keys may act, under the policies it was created with. `R` is the type that its verbs return, which is
- * `Decision` on stores that answer synchronously and `Promise<Decision>` otherwise. `Tier` is a union of the names of its tiers.
+ * `Decision` on stores that answer synchronously and `Promise<Decision>` otherwise. `Tier` is a union of the names of its tiers,
+ * and `Name` of the names of its policies.
  */
-export interface Limiter<R extends MaybePromise<Decision> = Decision, Tier extends string = string> {
+export interface Limiter<
+  R extends MaybePromise<Decision> = Decision,
+  Tier extends string = string,
+  Name extends string = string,
+> {
   /** Charges the key if every policy allows it, and returns the decision. */
-  take(key: string, options?: number | TakeOptions<Tier>): R;
+  take(key: string, options?: number | TakeOptions<Tier, Name>): R;
   /** Returns the decision that `take` would return, and charges nothing. */
-  peek(key: string, options?: number | CostOptions<Tier>): R;
-  /** Gives units back. The key never ends up with more than its limit. */
-  refund(key: string, options?: number | GiveBackOptions<Tier>): R;
+  peek(key: string, options?: number | CostOptions<Tier, Name>): R;
+  /**
+   * Gives units back. The key never ends up with more than its limit. Pass the decision that made the charge as `of`, so that
+   * exactly its units are given back.
+   */
+  refund(key: string, options?: number | GiveBackOptions<Tier, Name>): R;
+  /**
+   * Corrects a charge once it is known what was used: charges what was used beyond it, even if that overdraws the key, so that
+   * the next caller waits, or gives the rest back.
+   */
+  settle(key: string, options: SettleOptions<Tier, Name>): R;
   /** Frees held places (concurrency). Units that other policies charged are not given back. */
-  release(key: string, options?: number | GiveBackOptions<Tier>): R;
+  release(key: string, options?: number | GiveBackOptions<Tier, Name>): R;
   /**
    * Restarts the lease of a held place (concurrency). Pass the returned decision to the next `renew` or `release`, because
    * it identifies the place from then on. A place whose lease had already ended is taken again, even beyond the limit,
    * because its holder is still running. `allowed` is false if that exceeded the limit.
    */
-  renew(key: string, options: HeldOptions<Tier>): R;
+  renew(key: string, options: GiveBackOptions<Tier, Name> & { readonly of: Decision }): R;
   /** Charges the key now for a turn that may be in the future, and says how long to wait for it. */
-  reserve(key: string, options?: number | ReserveOptions<Tier>): Answer<R, Reservation<R>>;
+  reserve(key: string, options?: number | ReserveOptions<Tier, Name>): Answer<R, Reservation<R>>;
   /**
    * Waits until the key may act, then charges it. Callers of one key and priority are served in the order in which they called.
    * After a timeout, the promise resolves with a denial. If the signal is aborted, the promise rejects.
    */
-  acquire(key: string, options?: number | AcquireOptions<Tier>): Promise<Decision>;
+  acquire(key: string, options?: number | AcquireOptions<Tier, Name>): Promise<Decision>;
   /**
    * Renews a held place (concurrency) three times per lease until `release` or `refund` frees the place. Pass the same decision
    * to those calls as `of`. A place whose decision has been garbage-collected is freed when its lease ends.
    */
-  keep(key: string, options: HeldOptions<Tier>): void;
+  keep(key: string, options: GiveBackOptions<Tier, Name> & { readonly of: Decision }): void;
   /**
-   * Acquires a turn, calls the function, and releases held places. Rejects with a `DeniedError` if the turn does not come in
-   * time.
+   * Acquires a turn, calls the function, settles what it used, and releases held places. Rejects with a `DeniedError` if the
+   * turn does not come in time.
    */
-  run<T>(key: string, call: () => MaybePromise<T>, options?: number | AcquireOptions<Tier>): Promise<T>;
+  run<T>(key: string, call: () => MaybePromise<T>, options?: number | RunOptions<T, Tier, Name>): Promise<T>;
   /** Blocks the key manually, so that it is denied for this duration even if the policies would allow it. */
   block(key: string, duration: Duration): R;
   /** Ends a manual block. The units that the key has used still count. */
@@ -138,10 +188,18 @@ export interface Limiter<R extends MaybePromise<Decision> = Decision, Tier exten
 }
 
 /** A limiter on any store. Its verbs return a decision or a promise of one, so `await` them. */
-export type AnyLimiter<Tier extends string = string> = Limiter<MaybePromise<Decision>, Tier>;
+export type AnyLimiter<Tier extends string = string, Name extends string = string> = Limiter<
+  MaybePromise<Decision>,
+  Tier,
+  Name
+>;
 
 /** A limiter whose verbs return promises, as on Redis or Postgres. */
-export type AsyncLimiter<Tier extends string = string> = Limiter<Promise<Decision>, Tier>;
+export type AsyncLimiter<Tier extends string = string, Name extends string = string> = Limiter<
+  Promise<Decision>,
+  Tier,
+  Name
+>;
 
 /** Options of `createLimiter`, besides `store`. */
 export interface LimiterOptions<Tier extends string = string> {
@@ -167,4 +225,9 @@ export interface LimiterOptions<Tier extends string = string> {
    * caller gets the store's answer without waiting. Default 100,000.
    */
   readonly maxWaiting?: number | undefined;
+  /**
+   * Classes of calls that must keep a part of each limit free, by name. A call chooses its class by name, as in
+   * `take(key, { class: 'batch' })` with `classes: { batch: { keep: 0.3 } }`.
+   */
+  readonly classes?: { readonly [name: string]: { readonly keep: ByPolicy } } | undefined;
 }

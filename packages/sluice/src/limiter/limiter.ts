@@ -4,7 +4,6 @@ import {
   leaseOf,
   type MaybePromise,
   type Millis,
-  type Plan,
   type Store,
   type WithStore,
 } from '../engine/contract.ts';
@@ -13,25 +12,43 @@ import { DeniedError, SluiceError } from '../internal/errors.ts';
 import { chain, ignoreFailure } from '../internal/maybe-promise.ts';
 import { bound, keyOf, checkOptionNames, oneOf } from '../internal/options.ts';
 import { INHERIT } from '../policy/inherit.ts';
-import type { AcquireOptions, AnyLimiter, Limiter, LimiterOptions, ReserveOptions } from './api.ts';
+import type {
+  AcquireOptions,
+  AnyLimiter,
+  Limiter,
+  LimiterOptions,
+  ReserveOptions,
+  RunOptions,
+} from './api.ts';
+import { type ByPolicy, isFree, placesOf } from './cost.ts';
 import { storeOf } from './default-store.ts';
 import { openName } from './open-names.ts';
-import { type PolicySource, plansOf } from './plans.ts';
+import { type NamesIn, type PolicySource, plansOf } from './plans.ts';
 import { keeper } from './renewal.ts';
 import { takeMany } from './take-many.ts';
-import { delayWithin, heldOptions, optionsOf, verbsOf } from './verbs.ts';
+import {
+  type Charge,
+  chargesOf,
+  checkClasses,
+  costBack,
+  delayWithin,
+  heldOptions,
+  optionsOf,
+  verbsOf,
+} from './verbs.ts';
 import { waitingRoom } from './waiting.ts';
 
 /** Creates a limiter in the memory of this process. Its verbs return decisions synchronously. */
-export function createLimiter<Tier extends string = string>(
-  policies: PolicySource,
+export function createLimiter<Tier extends string = string, const P extends PolicySource = PolicySource>(
+  policies: P,
   options?: LimiterOptions<Tier> & { readonly store?: undefined },
-): Limiter<Decision, Tier>;
+): Limiter<Decision, Tier, NamesIn<P>>;
 /** Creates a limiter on a store. Its verbs return what the store returns, which is decisions or promises of them. */
-export function createLimiter<R extends MaybePromise<Decision>, Tier extends string = string>(
-  policies: PolicySource,
-  options: LimiterOptions<Tier> & WithStore<R>,
-): Limiter<R, Tier>;
+export function createLimiter<
+  R extends MaybePromise<Decision>,
+  Tier extends string = string,
+  const P extends PolicySource = PolicySource,
+>(policies: P, options: LimiterOptions<Tier> & WithStore<R>): Limiter<R, Tier, NamesIn<P>>;
 export function createLimiter(
   policies: PolicySource,
   options: LimiterOptions & { readonly store?: Store | undefined } = {},
@@ -40,12 +57,14 @@ export function createLimiter(
     name,
     inherit,
     tiers = {},
+    classes = {},
     maxWaiting = 100_000,
     store: given,
   } = checkOptionNames('createLimiter', limiterOptions(options), [
     'name',
     'inherit',
     'tiers',
+    'classes',
     'maxWaiting',
     'store',
   ]);
@@ -71,24 +90,26 @@ export function createLimiter(
   const plans = plansOf(policies, name, tiers, inherit ?? (isPlain ? undefined : 'additive'));
   for (const plan of plans.fixed) store.accept?.(plan);
   const freeName = given === undefined || name === undefined ? () => {} : openName(given, name, plans.shape);
+  const chargeOf = chargesOf(plans, checkClasses(classes, plans.fixed));
   /** Books a turn that is at most `span` away, and charges it now. */
-  const book = (plan: Plan, key: string, cost: number, span: Millis) =>
-    store.apply({ verb: 'reserve', plan, key, cost, mode: 'whole', span });
+  const book = (charge: Charge, span: Millis) =>
+    store.apply({ ...charge, verb: 'reserve', mode: 'whole', span });
   let isWaitedFor = false;
   const places = keeper(store.clock);
   const verbs = verbsOf(
     store,
     plans,
+    chargeOf,
     (key) => {
       if (isWaitedFor) room.givenBack(key);
     },
-    (of, cost) => places.latest(of, cost),
+    (of, count) => places.latest(of, count),
   );
   const room = waitingRoom(
     {
-      takeNow: (key, cost, tier) => book(plans.of(keyOf(key), tier), key, cost, 0),
-      peek: (key, cost, tier) => verbs.peek(key, { cost, tier }),
-      refund: (key, cost, tier, of) => verbs.refund(key, { cost, tier, of }),
+      takeNow: (key, cost) => book(chargeOf(key, cost), 0),
+      peek: (key, cost) => verbs.peek(key, cost),
+      refund: (key, tier, of) => verbs.refund(key, { tier, of }),
       isHeld: (key, tier) => leaseOf(plans.of(key, tier)) > 0,
       isShared: store.ephemeral !== true,
     },
@@ -97,50 +118,46 @@ export function createLimiter(
   );
 
   async function acquire(key: string, options?: number | AcquireOptions): Promise<Decision> {
-    const {
-      cost,
-      tier,
-      timeout = Infinity,
-      signal,
-      priority = 0,
-    } = optionsOf<AcquireOptions>(options, ACQUIRE);
-    plans.of(keyOf(key), tier); // Throws synchronously if the key or the tier is invalid.
+    const given = optionsOf<AcquireOptions>(options, ACQUIRE);
+    const { timeout = Infinity, signal, priority = 0, ...cost } = given;
+    chargeOf(key, cost); // Throws synchronously if the key, the tier or the cost is invalid.
     if (typeof priority !== 'number' || Number.isNaN(priority))
       throw new SluiceError('ERR_NUMBER', 'priority', priority);
     const patience = timeout === Infinity || timeout === 0 ? timeout : duration('timeout', timeout);
     isWaitedFor = true;
-    return room.wait(key, { cost, tier, signal, priority, timeout: patience });
+    return room.wait(key, { cost, signal, priority, timeout: patience });
   }
 
   const limiter: AnyLimiter = {
     ...verbs,
     reserve(key, options) {
-      const { cost, tier, maxDelay } = optionsOf<ReserveOptions>(options, RESERVE);
-      const plan = plans.of(keyOf(key), tier);
-      const longest = delayWithin(plan, maxDelay);
-      return chain(
-        cost === 0 ? verbs.peek(key, { cost, tier }) : book(plan, key, cost, longest),
-        (decision) => {
-          const booked = cost === 0 ? decision.allowed : decision.taken === cost;
-          let cancelled = !booked;
-          return {
-            decision: booked ? { ...decision, allowed: true, retryAfter: 0 } : decision,
-            delay: booked ? decision.retryAfter : Infinity,
-            cancel() {
-              if (cancelled) return undefined;
-              cancelled = true;
-              return verbs.refund(key, { cost, tier, of: decision });
-            },
-          };
-        },
-      );
+      const { maxDelay, ...cost } = optionsOf<ReserveOptions>(options, RESERVE);
+      const charge = chargeOf(key, cost);
+      const longest = delayWithin(charge.plan, maxDelay);
+      const free = isFree(charge.cost);
+      return chain(free ? verbs.peek(key, cost) : book(charge, longest), (decision) => {
+        const booked = free ? decision.allowed : decision.taken > 0;
+        let cancelled = !booked;
+        return {
+          decision: booked ? { ...decision, allowed: true, retryAfter: 0 } : decision,
+          delay: booked ? decision.retryAfter : Infinity,
+          cancel() {
+            if (cancelled) return undefined;
+            cancelled = true;
+            return verbs.refund(key, { tier: cost.tier, of: decision });
+          },
+        };
+      });
     },
     acquire,
     keep(key, options) {
       const { cost, tier, of } = heldOptions(options);
-      const lease = leaseOf(plans.of(keyOf(key), tier));
+      const plan = plans.of(keyOf(key), tier);
+      const lease = leaseOf(plan);
       if (lease > 0)
-        places.keep(of, cost, lease, (left, latest) => verbs.renew(key, { cost: left, tier, of: latest }));
+        places.keep(of, placesOf(plan, costBack(plan, cost, of)), lease, (left, latest) =>
+          verbs.renew(key, { cost: left, tier, of: latest }),
+        );
     },
     async run(key, call, options) {
       keyOf(key);
@@ -152,15 +169,21 @@ export function createLimiter(
           "run('alice', () => work())",
           'must be a function',
         );
-      const decision = await acquire(key, options);
-      if (!decision.allowed) throw new DeniedError(key, decision);
-      const { cost, tier } = optionsOf<AcquireOptions>(options, ACQUIRE);
-      limiter.keep(key, { cost, tier, of: decision });
+      const { settle, ...rest } = optionsOf<RunOptions<Awaited<ReturnType<typeof call>>>>(options, RUN);
+      const of = await acquire(key, rest);
+      if (!of.allowed) throw new DeniedError(key, of);
+      const { tier } = rest;
+      limiter.keep(key, { tier, of });
+      const correct = (used: ByPolicy | undefined): void => {
+        if (used !== undefined) ignoreFailure(() => verbs.settle(key, { used, tier, of }));
+      };
       try {
-        return await call();
+        const result = await callAnd(call, (error) => correct(settle && (settle(undefined, error) ?? 0)));
+        correct(settle?.(result));
+        return result;
       } finally {
         // The call is done. If the release fails, the place is freed when its lease ends.
-        ignoreFailure(() => verbs.release(key, { cost, tier, of: decision }));
+        ignoreFailure(() => verbs.release(key, { tier, of }));
       }
     },
     takeMany: (items) => takeMany<MaybePromise<Decision>>(limiter, items),
@@ -173,8 +196,20 @@ export function createLimiter(
   return limiter;
 }
 
-const RESERVE = ['cost', 'tier', 'maxDelay'] as const;
-const ACQUIRE = ['cost', 'tier', 'timeout', 'signal', 'priority'] as const;
+const CHARGE = ['cost', 'tier', 'keep', 'class'] as const;
+const RESERVE = [...CHARGE, 'maxDelay'] as const;
+const ACQUIRE = [...CHARGE, 'timeout', 'signal', 'priority'] as const;
+const RUN = [...ACQUIRE, 'settle'] as const;
+
+/** Calls the function, and `onError` before the promise rejects. */
+async function callAnd<T>(call: () => MaybePromise<T>, onError: (error: unknown) => void): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    onError(error);
+    throw error;
+  }
+}
 
 /** Rejects a name or a store that was passed instead of the options that contain it. */
 function limiterOptions<T>(options: T): T {

@@ -1,5 +1,5 @@
 /** Creates the plans of a limiter, from the policies of each tier and those that a policy function returns for a key. */
-import type { Plan } from '../engine/contract.ts';
+import type { Plan, Policy } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
 import type { Inherit } from '../policy/inherit.ts';
 import { boundedCache } from '../internal/bounded-cache.ts';
@@ -11,6 +11,11 @@ import type { Plans } from './verbs.ts';
 
 /** Policies, or a function that returns the policies of a key. */
 export type PolicySource = Policies | ((key: string) => Policies);
+
+/** The names of policies that were given as an object. For policies in any other form, any name. */
+export type NamesIn<P> = P extends string | Policy | readonly unknown[] | ((key: string) => unknown)
+  ? string
+  : keyof P & string;
 
 /** Number of unnamed limiters with a policy function so far. Each of them gets its own name. */
 let unnamed = 0;

@@ -32,7 +32,7 @@ export function keeper(clock: Pick<Clock, 'after'>): Keeper {
 
   function keep(of: Decision, cost: number, lease: Millis, renew: Renew): void {
     // Without the instant, the store does not know which place is meant.
-    if (of.at === undefined || !(cost > 0)) return;
+    if (of.held !== true || !(cost > 0)) return;
     const known = places.get(of);
     if (known !== undefined) {
       known.left += cost;

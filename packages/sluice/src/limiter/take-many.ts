@@ -1,10 +1,11 @@
 /** Takes from several keys, all or none, each with its own limiter, such as one per address and one per user. */
 import type { Answer, Decision, MaybePromise } from '../engine/contract.ts';
-import { limitingDecision } from '../engine/decision.ts';
+import { limitingDecision, partOfDecision } from '../engine/decision.ts';
 import { SluiceError } from '../internal/errors.ts';
 import { cost as checkCost, checkOptionNames } from '../internal/options.ts';
 import { all, chain, isPromise, ignoreFailure } from '../internal/maybe-promise.ts';
 import type { Limiter, ManyDecision, ManyItem } from './api.ts';
+import type { ByPolicy } from './cost.ts';
 
 /** The methods of a limiter that `takeMany` uses. */
 type Taker<R extends MaybePromise<Decision> = MaybePromise<Decision>> = Pick<
@@ -16,7 +17,7 @@ interface Share {
   readonly limiter: Taker;
   readonly key: string;
   readonly tier: string | undefined;
-  cost: number;
+  cost: ByPolicy;
 }
 
 /**
@@ -31,7 +32,17 @@ export function takeMany<R extends MaybePromise<Decision>>(
     throw new SluiceError('ERR_OPTIONS', 'items', items, '', 'must be a list of at least one item');
   const shares: Share[] = [];
   const shareOf = items.map((item) => join(shares, self, item));
-  const answer = (decisions: Decision[]): ManyDecision => combine(shareOf.map((share) => decisions[share]));
+  const answer = (decisions: Decision[]): ManyDecision =>
+    combine(
+      shareOf.map((share, i) => {
+        const isAlone = shareOf.filter((other) => other === share).length === 1;
+        const decision = decisions[share];
+        // Items of the same key are charged together.
+        return isAlone || decision.taken === 0
+          ? decision
+          : partOfDecision(decision, Number(items[i].cost ?? 1));
+      }),
+    );
 
   const result = chain(all(shares.map((share) => askOrFail(share, 'peek'))), (attempts) => {
     const peeked = attempts.map(decisionOrThrow);
@@ -95,12 +106,15 @@ function join(shares: Share[], self: Taker, item: ManyItem): number {
       'needs an object for each key',
     );
   const { limiter = self, key, cost = 1, tier } = checkOptionNames('takeMany', item, ITEM);
-  checkCost(cost);
+  if (typeof cost !== 'object') checkCost(cost);
   const same = shares.findIndex(
     (share) => share.limiter === limiter && share.key === key && share.tier === tier,
   );
   if (same < 0) return shares.push({ limiter, key, cost, tier }) - 1;
-  shares[same].cost += cost;
+  const share = shares[same];
+  if (typeof share.cost !== 'number' || typeof cost !== 'number')
+    throw new SluiceError('ERR_COST', 'cost', cost, '', 'must be a number for a key that occurs twice');
+  share.cost += cost;
   return same;
 }
 

@@ -1,5 +1,6 @@
 /** The verbs that call the store once. Verbs that book a turn, wait, or take from several keys are built on these in limiter.ts. */
 import {
+  type Cost,
   type Decision,
   type Hit,
   leaseOf,
@@ -7,17 +8,17 @@ import {
   type Millis,
   type Plan,
   type Store,
-  type Verb,
 } from '../engine/contract.ts';
 import { type Duration, duration } from '../internal/duration.ts';
 import { SluiceError } from '../internal/errors.ts';
 import { all, chain } from '../internal/maybe-promise.ts';
 import { cost as checkCost, keyOf, checkOptionNames, oneOf } from '../internal/options.ts';
-import type { AnyLimiter, CostOptions, GiveBackOptions, HeldOptions, TakeOptions } from './api.ts';
+import type { AnyLimiter, CostOptions, GiveBackOptions, TakeOptions } from './api.ts';
+import { type ByPolicy, chargedBy, costOn, differenceOn, isFree, keepOn, placesOf } from './cost.ts';
 
 export type Verbs = Pick<
   AnyLimiter,
-  'take' | 'peek' | 'refund' | 'release' | 'renew' | 'block' | 'unblock' | 'reset'
+  'take' | 'peek' | 'refund' | 'settle' | 'release' | 'renew' | 'block' | 'unblock' | 'reset'
 >;
 
 /** The plans of a limiter. */
@@ -29,32 +30,72 @@ export interface Plans {
   all(key: string): readonly Plan[];
 }
 
+/** What a limiter keeps free for each class of calls, by the name of the class. */
+export type Classes = Readonly<Record<string, { readonly keep: ByPolicy }>>;
+
+/** The part of a hit that is the same for every verb with a cost. */
+export type Charge = Pick<Hit, 'plan' | 'key' | 'cost' | 'keep'>;
+
+/** Validates the classes of a limiter, so that a wrong one is noticed when the limiter is created. */
+export function checkClasses(classes: Classes, plans: readonly Plan[]): Classes {
+  if (typeof classes !== 'object' || classes === null || Array.isArray(classes))
+    throw new SluiceError('ERR_OPTIONS', 'createLimiter.classes', classes);
+  for (const [name, options] of Object.entries(classes)) {
+    const what = `createLimiter.classes.${name}`;
+    const { keep } = checkOptionNames(what, options, ['keep']);
+    if (keep === undefined) throw new SluiceError('ERR_MISSING_OPTION', `${what}.keep`, keep);
+    for (const plan of plans) keepOn(plan, keep, `${what}.keep`);
+  }
+  return classes;
+}
+
+/** Returns the function that turns the options of a call into the hit's plan, cost and what it keeps free. */
+export function chargesOf(plans: Plans, classes: Classes): (key: string, options: CostOptions) => Charge {
+  return (key, { cost = 1, tier, keep, class: name }) => {
+    const plan = plans.of(keyOf(key), tier);
+    if (name === undefined) return { plan, key, cost: costOn(plan, cost, 1), keep: keepOn(plan, keep) };
+    if (keep !== undefined)
+      throw new SluiceError('ERR_UNKNOWN_OPTION', 'keep', keep, 'the class says what is kept free');
+    if (!Object.hasOwn(classes, name))
+      throw new SluiceError('ERR_CHOICE', 'class', name, Object.keys(classes).join(', '));
+    return { plan, key, cost: costOn(plan, cost, 1), keep: keepOn(plan, classes[name].keep) };
+  };
+}
+
 /**
  * Creates the verbs. `onRoom` is called after the key may have got more units, so that waiters try again. `latest` returns the
- * decision that identifies a held place now, before `cost` units of it are given back.
+ * decision that identifies a held place now, before this many of its places are given back.
  */
 export function verbsOf(
   store: Store,
   plans: Plans,
+  chargeOf: (key: string, options: CostOptions) => Charge,
   onRoom: (key: string) => void,
-  latest: (of: Decision, cost: number) => MaybePromise<Decision>,
+  latest: (of: Decision, places: number) => MaybePromise<Decision>,
 ): Verbs {
-  function ask(verb: Verb, key: string, cost: number, tier?: string, span = 0) {
-    return store.apply({ verb, plan: planOf(key, tier), key, cost, mode: 'whole', span });
-  }
-
   const planOf = (key: string, tier?: string): Plan => plans.of(keyOf(key), tier);
   const takeBase = plans.base === undefined ? undefined : store.taker?.(plans.base);
 
-  function giveBack(verb: 'refund' | 'release', key: string, options?: number | GiveBackOptions) {
-    const { cost, tier, of: meant } = optionsOf<GiveBackOptions>(options, GIVE_BACK);
-    const plan = planOf(key, tier);
-    const current = meant?.at === undefined ? meant : latest(meant, cost);
+  function giveBack(
+    verb: 'refund' | 'release' | 'settle',
+    plan: Plan,
+    key: string,
+    cost: Cost,
+    meant: Hit['of'],
+  ): MaybePromise<Decision> {
+    const places = verb === 'settle' ? 0 : placesOf(plan, cost);
+    const current = places > 0 && isDecision(meant) ? latest(meant, places) : meant;
     return chain(current, (of) => {
       const answer = store.apply({ verb, plan, key, cost, mode: 'whole', span: 0, of });
       onRoom(key);
       return answer;
     });
+  }
+
+  function refundOrRelease(verb: 'refund' | 'release', key: string, options?: number | GiveBackOptions) {
+    const { cost, tier, of, at } = optionsOf<GiveBackOptions>(options, GIVE_BACK);
+    const plan = planOf(key, tier);
+    return giveBack(verb, plan, key, costBack(plan, cost, of), chargeMeant(of, at));
   }
 
   return {
@@ -64,31 +105,51 @@ export function verbsOf(
         if (options === undefined) return takeBase(key, 1);
         if (typeof options === 'number' && options > 0) return takeBase(key, checkCost(options));
       }
-      const { cost, tier, mode = 'whole', maxDelay } = optionsOf<TakeOptions>(options, TAKE);
+      const given = optionsOf<TakeOptions>(options, TAKE);
+      const { mode = 'whole', maxDelay } = given;
       oneOf('mode', mode, MODES);
       if (maxDelay !== undefined && mode !== 'always')
         throw new SluiceError('ERR_UNKNOWN_OPTION', 'maxDelay', maxDelay, "allowed only with mode: 'always'");
-      const plan = planOf(key, tier);
-      const span = mode === 'always' ? delayWithin(plan, maxDelay) : 0;
-      return store.apply({ verb: cost === 0 ? 'peek' : 'take', plan, key, cost, mode, span });
+      const charge = chargeOf(key, given);
+      if (mode === 'partial' && typeof charge.cost !== 'number')
+        throw new SluiceError('ERR_COST', 'cost', given.cost, '', "must be a number with mode: 'partial'");
+      const span = mode === 'always' ? delayWithin(charge.plan, maxDelay) : 0;
+      return store.apply({ ...charge, verb: isFree(charge.cost) ? 'peek' : 'take', mode, span });
     },
     peek(key, options) {
-      const { cost, tier } = optionsOf<CostOptions>(options, COST);
-      return ask('peek', key, cost, tier);
+      const charge = chargeOf(key, optionsOf<CostOptions>(options, COST));
+      return store.apply({ ...charge, verb: 'peek', mode: 'whole', span: 0 });
     },
-    refund: (key, options) => giveBack('refund', key, options),
-    release: (key, options) => giveBack('release', key, options),
+    refund: (key, options) => refundOrRelease('refund', key, options),
+    release: (key, options) => refundOrRelease('release', key, options),
+    settle(key, options) {
+      const { charged, used, tier, of, at } = checkOptionNames('settle', options, SETTLE);
+      const plan = planOf(key, tier);
+      if (charged === undefined && of === undefined)
+        throw new SluiceError('ERR_MISSING_OPTION', 'settle.charged', charged, 'or the decision: { of }');
+      const before =
+        charged === undefined ? chargedBy(plan, of as Decision) : costOn(plan, charged, 1, 'charged');
+      return giveBack('settle', plan, key, differenceOn(plan, before, used), chargeMeant(of, at));
+    },
     renew(key, options) {
       const { cost, tier, of } = heldOptions(options);
       const plan = planOf(key, tier);
       const verb = of.at === undefined || leaseOf(plan) === 0 ? 'peek' : 'renew';
-      return store.apply({ verb, plan, key, cost, mode: 'whole', span: 0, of });
+      return store.apply({ verb, plan, key, cost: costBack(plan, cost, of), mode: 'whole', span: 0, of });
     },
     /** A manual block belongs to the limiter's name, so one hit reaches every tier and version. */
-    block: (key, span) => ask('block', key, 0, undefined, duration('block', span)),
+    block: (key, span) =>
+      store.apply({
+        verb: 'block',
+        plan: planOf(key),
+        key,
+        cost: 0,
+        mode: 'whole',
+        span: duration('block', span),
+      }),
     /** Ends a manual block, by setting a block that ends now. */
     unblock(key) {
-      const answer = ask('block', key, 0);
+      const answer = store.apply({ verb: 'block', plan: planOf(key), key, cost: 0, mode: 'whole', span: 0 });
       onRoom(key);
       return answer;
     },
@@ -104,9 +165,29 @@ export function verbsOf(
 }
 
 const MODES = ['whole', 'partial', 'always'] as const;
-const COST = ['cost', 'tier'] as const;
-const GIVE_BACK = ['cost', 'tier', 'of'] as const;
-const TAKE = ['cost', 'tier', 'mode', 'maxDelay'] as const;
+const COST = ['cost', 'tier', 'keep', 'class'] as const;
+const GIVE_BACK = ['cost', 'tier', 'of', 'at'] as const;
+const SETTLE = ['charged', 'used', 'tier', 'of', 'at'] as const;
+const TAKE = [...COST, 'mode', 'maxDelay'] as const;
+
+/** The cost of a call that gives something back. By default, it is what the decision charged. */
+export function costBack(plan: Plan, cost: ByPolicy | undefined, of: Decision | undefined): Cost {
+  if (cost !== undefined) return costOn(plan, cost, 0);
+  return of === undefined ? 1 : chargedBy(plan, of);
+}
+
+/** The charge that a call gives back, as far as the caller knows it. */
+function chargeMeant(of: Decision | undefined, at: Millis | undefined): Hit['of'] {
+  if (at === undefined) return of;
+  if (of !== undefined)
+    throw new SluiceError('ERR_UNKNOWN_OPTION', 'at', at, 'the decision `of` already has it');
+  if (typeof at !== 'number' || !(at >= 0) || at === Infinity) throw new SluiceError('ERR_INSTANT', 'at', at);
+  return { source: 'store', at, isGiven: true };
+}
+
+function isDecision(of: Hit['of']): of is Decision {
+  return of !== undefined && 'allowed' in of;
+}
 
 /**
  * How far into the future a plan may be charged. Default: the longest window of the policies that can be overdrawn, or the
@@ -122,27 +203,25 @@ export function delayWithin({ policies }: Plan, maxDelay: Duration | undefined):
 }
 
 /** Validates the options of `renew` and `keep`, where `of` is required. */
-export function heldOptions(options: HeldOptions): HeldOptions & { cost: number } {
-  const given = optionsOf<HeldOptions>(options, GIVE_BACK);
-  if (typeof given.of !== 'object' || given.of === null)
-    throw new SluiceError(
-      'ERR_OPTIONS',
-      'of',
-      given.of,
-      '{ of: decision }',
-      'must be the decision that took the place',
-    );
-  return given;
+export function heldOptions<T extends GiveBackOptions>(options: T): T & { readonly of: Decision } {
+  const given = optionsOf<GiveBackOptions>(options, GIVE_BACK);
+  if (typeof given.of === 'object' && given.of !== null) return given as T & { readonly of: Decision };
+  throw new SluiceError(
+    'ERR_OPTIONS',
+    'options.of',
+    given.of,
+    '{ of: decision }',
+    'must be the decision that was returned when the place was taken',
+  );
 }
 
-/** Validates the options of a verb. A number that is passed instead of them is the cost. */
-export function optionsOf<T extends CostOptions>(
+/** Validates the names of a verb's options. A number that is passed instead of them is the cost. */
+export function optionsOf<T extends { readonly cost?: ByPolicy | undefined }>(
   options: number | T | undefined,
   names: readonly (keyof T & string)[],
-): T & { cost: number } {
-  if (options === undefined) return { cost: 1 } as T & { cost: number };
+): T {
+  if (options === undefined) return {} as T;
   // Strings also get here. They are rejected as a cost, because the caller meant a number.
-  if (typeof options !== 'object') return { cost: checkCost(options) } as T & { cost: number };
-  const { cost = 1 } = checkOptionNames('options', options, names);
-  return { ...options, cost: checkCost(cost) };
+  if (typeof options !== 'object') return { cost: checkCost(options) } as unknown as T;
+  return checkOptionNames('options', options, names);
 }

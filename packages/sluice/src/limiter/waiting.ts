@@ -9,15 +9,16 @@
 import type { Clock, Decision, MaybePromise, Millis } from '../engine/contract.ts';
 import { ClosedError, type StoreFault, StoreUnavailable } from '../internal/errors.ts';
 import { isPromise, chain, ignoreFailure } from '../internal/maybe-promise.ts';
+import type { CostOptions } from './api.ts';
 import { pollAfter, type Turns, turnsOf } from './turns.ts';
 
 /** The operations of the limiter that a queue uses. */
 export interface Desk {
   /** Takes if the key may act now. An answer that says to wait does not count as a denial. */
-  takeNow(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
-  peek(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
-  /** Refunds a charge. `of` is the decision that made it. */
-  refund(key: string, cost: number, tier: string | undefined, of: Decision): MaybePromise<Decision>;
+  takeNow(key: string, cost: CostOptions): MaybePromise<Decision>;
+  peek(key: string, cost: CostOptions): MaybePromise<Decision>;
+  /** Refunds the charge that this decision made. */
+  refund(key: string, tier: string | undefined, of: Decision): MaybePromise<Decision>;
   /** Whether the key has held places, which their holders may release long before the announced instant. */
   isHeld(key: string, tier: string | undefined): boolean;
   /** Whether other processes or threads may use the store, so that it can change without notice. */
@@ -36,8 +37,7 @@ const LASTING: ReadonlySet<StoreFault> = new Set(['wrong-type', 'no-permission',
 const PAUSED = { allowed: false, retryAfter: 100 } as const;
 
 export interface Ticket {
-  readonly cost: number;
-  readonly tier: string | undefined;
+  readonly cost: CostOptions;
   readonly timeout: Millis;
   readonly signal: AbortSignal | undefined;
   readonly priority: number;
@@ -84,7 +84,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
   let waiting = 0;
 
   function wait(key: string, ticket: Ticket): Promise<Decision> {
-    const { signal, timeout, cost, tier } = ticket;
+    const { signal, timeout, cost } = ticket;
     if (signal?.aborted) return Promise.reject(signal.reason);
     const isFull = waiting >= ALL_KEYS * maxWaiting || (queues.get(key)?.waiting ?? 0) >= maxWaiting;
     if (timeout <= 0 || isFull) return withoutWaiting(key, ticket);
@@ -111,17 +111,17 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
       waiting++;
       enqueue(waiter);
       if (waiter.gone || timeout === Infinity) return;
-      cancelTimeout = clock.after(timeout, () => waiter.settle(refusal(desk, key, cost, tier)));
+      cancelTimeout = clock.after(timeout, () => waiter.settle(refusal(desk, key, cost)));
     });
   }
 
   /** Calls the store once, unless other callers already wait, because they must not be overtaken. */
-  async function withoutWaiting(key: string, { cost, tier, signal }: Ticket): Promise<Decision> {
-    if (queues.get(key)?.cancelAlarm !== undefined) return refusal(desk, key, cost, tier);
-    const decision = await desk.takeNow(key, cost, tier);
-    if (decision.allowed && signal?.aborted) ignoreFailure(() => desk.refund(key, cost, tier, decision));
+  async function withoutWaiting(key: string, { cost, signal }: Ticket): Promise<Decision> {
+    if (queues.get(key)?.cancelAlarm !== undefined) return refusal(desk, key, cost);
+    const decision = await desk.takeNow(key, cost);
+    if (decision.allowed && signal?.aborted) ignoreFailure(() => desk.refund(key, cost.tier, decision));
     signal?.throwIfAborted();
-    return decision.allowed ? decision : refusal(desk, key, cost, tier);
+    return decision.allowed ? decision : refusal(desk, key, cost);
   }
 
   function enqueue(waiter: Waiter): void {
@@ -181,8 +181,8 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
   }
 
   /** Whether a holder in another process may release a place at any time. */
-  function isPolled({ key, tier }: Waiter): boolean {
-    return desk.isShared && desk.isHeld(key, tier);
+  function isPolled({ key, cost }: Waiter): boolean {
+    return desk.isShared && desk.isHeld(key, cost.tier);
   }
 
   /** Calls the store for one waiter after another, until one must wait. */
@@ -215,7 +215,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
       return undefined;
     };
     try {
-      const answer = desk.takeNow(waiter.key, waiter.cost, waiter.tier);
+      const answer = desk.takeNow(waiter.key, waiter.cost);
       return isPromise(answer) ? answer.catch(failed) : answer;
     } catch (error) {
       return failed(error);
@@ -230,8 +230,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
   ): void {
     if (decision !== undefined && 'remaining' in decision && isPolled(waiter))
       turns?.answered(key, decision, keyQueue.waiting - 1);
-    if (decision?.allowed && waiter.gone)
-      ignoreFailure(() => desk.refund(key, waiter.cost, waiter.tier, decision));
+    if (decision?.allowed && waiter.gone) ignoreFailure(() => desk.refund(key, waiter.cost.tier, decision));
     else if (isFinal(decision)) waiter.settle(decision);
     else if (decision !== undefined && headOf(keyQueue) === waiter) {
       const longest = desk.isShared ? pollAfter(isPolled(waiter), queues.size) : Infinity;
@@ -265,8 +264,8 @@ function isFinal(decision: Decision | typeof PAUSED | undefined): decision is De
 }
 
 /** A denial for a caller whose turn has not come. */
-function refusal(desk: Desk, key: string, cost: number, tier: string | undefined): MaybePromise<Decision> {
-  return chain(desk.peek(key, cost, tier), (decision) => ({
+function refusal(desk: Desk, key: string, cost: CostOptions): MaybePromise<Decision> {
+  return chain(desk.peek(key, cost), (decision) => ({
     ...decision,
     allowed: false,
     taken: 0,

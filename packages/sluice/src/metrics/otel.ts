@@ -80,7 +80,8 @@ export function otelSpans(tracer: Tracer): Observer {
   /** Records a hit that is already over, with a span that starts in the past and ends now. */
   function record({ verb, plan, cost }: Hit, took: Millis, more: Attributes, failure?: unknown): void {
     const now = Date.now();
-    const attributes = { 'sluice.limiter': plan.name, 'sluice.verb': verb, 'sluice.cost': cost, ...more };
+    const costs = typeof cost === 'number' ? cost : [...cost];
+    const attributes = { 'sluice.limiter': plan.name, 'sluice.verb': verb, 'sluice.cost': costs, ...more };
     const span = tracer.startSpan(`sluice ${verb}`, { kind: CLIENT, startTime: now - took, attributes });
     if (failure !== undefined) span.setStatus({ code: ERROR, message: messageOf(failure) });
     span.end(now);

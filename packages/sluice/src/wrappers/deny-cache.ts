@@ -4,7 +4,15 @@
  * hits wait for its answer (docs/decisions/0041-the-denial-cache-sends-scouts.md).
  */
 import { systemClock } from '../internal/clock.ts';
-import type { Decision, Hit, Millis, Plan, Store } from '../engine/contract.ts';
+import {
+  type Decision,
+  type Hit,
+  isPlain,
+  type Millis,
+  type PlainHit,
+  type Plan,
+  type Store,
+} from '../engine/contract.ts';
 import { agedDenial } from '../engine/decision.ts';
 import { bound, checkOptionNames } from '../internal/options.ts';
 import { rowIdOf } from './resilient/held-places.ts';
@@ -74,13 +82,19 @@ export function denyCache(
       return store.apply(hit);
     }
     const id = rowIdOf(hit);
-    if (hit.mode !== 'whole' || hit.cost === 0 || countsDenials(hit.plan) || !isCacheable(id))
+    if (
+      !isPlain(hit) ||
+      hit.mode !== 'whole' ||
+      hit.cost === 0 ||
+      countsDenials(hit.plan) ||
+      !isCacheable(id)
+    )
       return store.apply(hit);
     return decide(hit, id, 0);
   }
 
   /** Decides on a hit. `waits` is the number of scouts that the hit has waited for. */
-  function decide(hit: Hit, id: string, waits: number): Promise<Decision> {
+  function decide(hit: PlainHit, id: string, waits: number): Promise<Decision> {
     const denial = denials.get(id);
     if (denial === undefined || denial.plan !== hit.plan.id || !covers(denial, hit)) return ask(hit, id);
     if (denial.left >= hit.cost) {
@@ -112,7 +126,7 @@ export function denyCache(
   }
   listen(forget);
 
-  async function ask(hit: Hit, id: string): Promise<Decision> {
+  async function ask(hit: PlainHit, id: string): Promise<Decision> {
     const before = givenBack;
     const sent = systemClock.now();
     const decision = await store.apply(hit);
@@ -128,7 +142,7 @@ export function denyCache(
    * Sends the hit and, right after it, a peek that shows how the next hit would be answered. Without the peek, a scout that is
    * allowed would learn nothing, and all other hits would be sent to the store one after another.
    */
-  function scout(hit: Hit, id: string, denial: Denial, sent: Millis): Promise<Decision> {
+  function scout(hit: PlainHit, id: string, denial: Denial, sent: Millis): Promise<Decision> {
     const before = givenBack;
     denial.scouts++;
     denial.scoutAt = sent + replenishTime(hit);
@@ -162,7 +176,14 @@ export function denyCache(
   }
 
   /** Records an answer. `sent` is when the hit was sent, and `since` is when the answer arrived. */
-  function learn(hit: Hit, id: string, decision: Decision, sent: Millis, since: Millis, left: number): void {
+  function learn(
+    hit: PlainHit,
+    id: string,
+    decision: Decision,
+    sent: Millis,
+    since: Millis,
+    left: number,
+  ): void {
     const { retryAfter } = decision;
     const denial = denials.get(id);
     // Scouts in flight take the units that are replenished first.
@@ -189,7 +210,7 @@ export function denyCache(
 }
 
 /** How long the cost takes to be replenished. Infinity if units are not replenished one by one. */
-function replenishTime({ plan, cost }: Hit): Millis {
+function replenishTime({ plan, cost }: PlainHit): Millis {
   let longest = 0;
   for (const { refill, window, limit } of plan.policies)
     longest = Math.max(longest, refill === 'even' ? (cost * window) / limit : Infinity);
@@ -200,7 +221,7 @@ function replenishTime({ plan, cost }: Hit): Millis {
  * Whether a denial applies to the hit. This is the case if the hit's cost is the same or greater, but not so great that it can
  * never pass.
  */
-function covers({ cost }: Denial, hit: Hit): boolean {
+function covers({ cost }: Denial, hit: PlainHit): boolean {
   return hit.cost === cost || (hit.cost > cost && hit.plan.policies.every(({ limit }) => hit.cost <= limit));
 }
 

@@ -99,11 +99,11 @@ function ignoreRejection(result: unknown): void {
   if (isPromise(result)) result.catch(() => {});
 }
 
-function outcomeOf({ verb, cost, span }: Hit, { allowed, taken, retryAfter }: Decision): Outcome {
+function outcomeOf({ verb, span }: Hit, { allowed, taken, retryAfter }: Decision): Outcome {
   if (verb === 'take') return allowed ? 'allowed' : 'denied';
   if (verb !== 'reserve') return undefined;
   // A reservation in the future counts as allowed. A hit of `acquire` that may pass later is neither allowed nor denied, because
   // `acquire` tries again.
-  if (allowed || taken === cost) return 'allowed';
+  if (allowed || taken > 0) return 'allowed';
   return span === 0 && retryAfter < Infinity ? undefined : 'denied';
 }

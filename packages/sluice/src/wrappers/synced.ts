@@ -3,7 +3,16 @@
  * the units that it admitted once per interval. Only the first hit of a key waits for the store. In exchange, nodes may together
  * admit more than the limit, because each learns late what the others admitted. The README has the bound.
  */
-import type { Clock, Decision, Hit, MaybePromise, Millis, Plan, Store } from '../engine/contract.ts';
+import {
+  type Clock,
+  type Decision,
+  type Hit,
+  isPlain,
+  type MaybePromise,
+  type Millis,
+  type Plan,
+  type Store,
+} from '../engine/contract.ts';
 import { localDecision } from '../engine/decision.ts';
 import { type Duration, duration } from '../internal/duration.ts';
 import { bound, checkOptionNames, storeIn } from '../internal/options.ts';
@@ -104,6 +113,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     const group = groupOf(hit.plan);
     if (closed || group.interval === 0) return store.apply(hit);
     const count = group.keys.get(hit.key);
+    if (!isPlain(hit)) return applyOther(hit, undefined);
     if (hit.mode !== 'whole' || (hit.verb !== 'take' && hit.verb !== 'peek')) return applyOther(hit, count);
     if (count === undefined) return hit.verb === 'take' ? startCounting(hit, group) : store.apply(hit);
     count.isInUse = true;
@@ -145,7 +155,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   /** Applies hits that the store decides, except for refunds of units that were not pushed yet. */
   function applyOther(hit: Hit, count: Count | undefined): MaybePromise<Decision> {
     const isCounted = hit.verb === 'refund' && hit.of?.source !== 'fallback';
-    if (count?.answer !== undefined && isCounted && count.admitted >= hit.cost) {
+    if (isPlain(hit) && count?.answer !== undefined && isCounted && count.admitted >= hit.cost) {
       count.admitted -= hit.cost;
       return decision(count, count.answer, true, 0);
     }

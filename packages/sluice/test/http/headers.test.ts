@@ -16,6 +16,7 @@ const state = (over: Partial<PolicyState> = {}): PolicyState => ({
   name: 'default',
   limit: 100,
   window: 60_000,
+  taken: 0,
   remaining: 50,
   retryAfter: 0,
   resetAfter: 30_000,

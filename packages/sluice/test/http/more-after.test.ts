@@ -71,6 +71,7 @@ const state = (over: Partial<PolicyState>): PolicyState => ({
   name: 'default',
   limit: 10,
   window: 60_000,
+  taken: 0,
   remaining: 0,
   retryAfter: 0,
   resetAfter: 60_000,

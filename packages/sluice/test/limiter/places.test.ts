@@ -167,9 +167,13 @@ describe('keep', () => {
     limiter.keep('k', { of: decision });
     expect(limiter.renew('k', { of: decision })).toMatchObject({ allowed: true, taken: 0, remaining: 4 });
     // @ts-expect-error: what JavaScript may pass
-    expect(() => limiter.keep('k', {})).toThrow('of must be the decision that took the place');
+    expect(() => limiter.keep('k', {})).toThrow(
+      'options.of must be the decision that was returned when the place was taken',
+    );
     // @ts-expect-error: what JavaScript may pass
-    expect(() => limiter.renew('k')).toThrow('of must be the decision that took the place');
+    expect(() => limiter.renew('k')).toThrow(
+      'options.of must be the decision that was returned when the place was taken',
+    );
   });
 
   test('does not keep the process alive', async () => {

@@ -7,11 +7,11 @@ import {
   memory,
   metered,
   type Observer,
-  type Outcome,
   type Store,
   StoreUnavailable,
 } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
+import type { Outcome } from '../../src/wrappers/metered.ts';
 import { conformance, manualClock } from '../../src/testing/index.ts';
 import { rejections } from 'sluice-test-support/redis/watch.ts';
 import { STORES } from '../support/stores.ts';

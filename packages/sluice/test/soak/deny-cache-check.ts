@@ -46,7 +46,7 @@ export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scen
     const decision = await store.apply(hit);
     // Units that were given back while the hit was in flight may have reached the store after the denial.
     if (!decision.allowed && decision.source === 'store' && before === giveBacks) {
-      const denial = { cost: hit.cost, until: Infinity, ended: Infinity };
+      const denial = { cost: Number(hit.cost), until: Infinity, ended: Infinity };
       denialsOf(hit).push(denial);
       // The cache measures the wait from the arrival of the answer, which is later in this tick.
       setImmediate(() => {
@@ -66,7 +66,7 @@ export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scen
     run.checked(scenario);
     run.denied(scenario);
     const left = denialsOf(hit)
-      .filter(({ cost, ended }) => cost <= hit.cost && ended >= asked)
+      .filter(({ cost, ended }) => cost <= Number(hit.cost) && ended >= asked)
       .map(({ until }) => until - asked);
     if (allowed || hit.mode !== 'whole' || givesBack(hit) || retryAfter > Math.max(...left) + GRAIN)
       run.violation(

@@ -177,7 +177,8 @@ async function ask(port: number, hit: Hit, deadline: number): Promise<Decision> 
 function overResp(http: number, port: number): Connection {
   const client = new Redis(port, '127.0.0.1', { ...NO_RETRIES, commandTimeout: 1000 });
   client.on('error', () => {});
-  async function throttle({ plan, key, cost }: Hit): Promise<Decision> {
+  async function throttle({ plan, key, cost: given }: Hit): Promise<Decision> {
+    const cost = Number(given);
     const reply = await client.call('THROTTLE', key, plan.name, cost).catch((error: Error) => {
       if (error.name === 'ReplyError' && !error.message.startsWith('UNAVAILABLE')) throw error;
       throw new StoreUnavailable('connection', error);

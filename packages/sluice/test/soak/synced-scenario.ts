@@ -63,7 +63,7 @@ export function syncedNodes(backend: Backend): Scenario {
           return decision;
         } catch (error) {
           // The store may never count this push, nor the units admitted while it was in flight.
-          const pushed = hit.mode === 'always' ? hit.cost : 0;
+          const pushed = hit.mode === 'always' ? Number(hit.cost) : 0;
           ledger.giveBack(asked, steady(), pushed + node.admitted - admitted);
           throw error;
         }

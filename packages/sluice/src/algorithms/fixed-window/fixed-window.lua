@@ -31,9 +31,10 @@ local function take(p, c, now, cost)
   c.count = count + cost
 end
 
-local function give(p, c, now, cost)
+local function give(p, c, now, cost, taken_at)
   local count = count_at(p, c, now)
-  c.count = max(0, count - cost)
+  local is_earlier = taken_at and p.first <= p.per and taken_at + TIME_EPSILON < c.start
+  if is_earlier then c.count = count else c.count = max(0, count - cost) end
 end
 
 local function clear_in(p, c, now)

@@ -47,13 +47,15 @@ export type CalendarWindowParams = {
 };
 
 /**
- * The algorithm for windows with these starts and ends. `isWrong` returns whether only a wrong clock can have written this start.
+ * The algorithm for windows with these starts and ends. `isWrong` returns whether only a wrong clock can have written this start,
+ * and `isBefore` whether an instant is before the window that starts there.
  */
 function windows<P extends { readonly limit: number } & Params>(
   name: string,
   startAt: (params: P, now: Millis) => Millis,
   endOf: (params: P, start: Millis) => Millis,
   isWrong: (params: P, start: Millis, now: Millis) => boolean,
+  isBefore: (params: P, instant: Millis, start: Millis) => boolean,
 ): Algorithm<P> {
   function count(p: P, row: Cells, at: number, now: Millis): number {
     if (row[at + 1] === 0 || endOf(p, row[at]) <= now + TIME_EPSILON) return 0;
@@ -72,8 +74,11 @@ function windows<P extends { readonly limit: number } & Params>(
       if (counted === 0) row[at] = startAt(p, now);
       row[at + 1] = counted + cost;
     },
-    give(p, row, at, now, cost) {
-      row[at + 1] = Math.max(0, count(p, row, at, now) - cost);
+    give(p, row, at, now, cost, takenAt) {
+      const counted = count(p, row, at, now);
+      // Nothing is given back for a charge of an earlier window.
+      const isEarlier = takenAt !== undefined && isBefore(p, takenAt, row[at]);
+      row[at + 1] = isEarlier ? counted : Math.max(0, counted - cost);
     },
     clearIn: (p, row, at, now) => (count(p, row, at, now) === 0 ? 0 : endOf(p, row[at]) - now),
     attempt(p, row, at, now, cost, out) {
@@ -101,6 +106,8 @@ const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
   (p, start) => start + p.per,
   // If several plans open windows of different lengths, none of them knows how far ahead a window may start.
   (p, start, now) => p.first <= p.per && isFarAhead(start, now, p.per),
+  // For the same reason, none of them knows whether a charge belongs to an earlier window.
+  (p, instant, start) => p.first <= p.per && instant + TIME_EPSILON < start,
 );
 
 const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
@@ -109,6 +116,7 @@ const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
     (p, now) => calendarOf(p).startOf(now + TIME_EPSILON),
     (p, start) => calendarOf(p).endOf(start),
     (p, start, now) => start > calendarOf(p).endOf(now + TIME_EPSILON),
+    (_, instant, start) => instant + TIME_EPSILON < start,
   ),
   redis: {
     /**

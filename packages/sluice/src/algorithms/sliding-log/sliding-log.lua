@@ -68,12 +68,16 @@ local function wait_for(p, c, now, cost)
   return time_at(c, low) + p.per - now
 end
 
+local function stamp_of(p, now)
+  if p.step == 0 then return now end
+  return (floor((now + TIME_EPSILON) / p.step) + 1) * p.step
+end
+
 local function take(p, c, now, cost)
   drop_expired(p, c, now)
   local before = last_sum(c)
   local tail = c.tail
-  local stamp = now
-  if p.step ~= 0 then stamp = (floor((now + TIME_EPSILON) / p.step) + 1) * p.step end
+  local stamp = stamp_of(p, now)
   if tail > c.head and time_at(c, tail - 1) >= stamp then
     put_at(c, tail - 1, time_at(c, tail - 1), before + cost)
     return
@@ -84,16 +88,16 @@ local function take(p, c, now, cost)
   c.tail = c.tail + 1
 end
 
--- Gives units back. Without taken_at, the oldest units are given back.
+-- Gives units back, from the entry of the charge if its time is known, and otherwise from the oldest entries.
 local function give(p, c, now, cost, taken_at)
-  local function give_from()
+  local function give_from(stamp)
     local head, tail = c.head, c.tail
     local low, high = head, tail
     while low < high do
       local middle = floor((low + high) / 2)
-      if time_at(c, middle) >= taken_at then high = middle else low = middle + 1 end
+      if time_at(c, middle) >= stamp then high = middle else low = middle + 1 end
     end
-    if low == tail or time_at(c, low) ~= taken_at then return end
+    if low == tail or time_at(c, low) ~= stamp then return end
     local given, gap = sum_at(c, low) - base_of(c, low), 1
     if given - cost > NEAR then given, gap = cost, 0 end
     if low - head < tail - low then
@@ -107,7 +111,11 @@ local function give(p, c, now, cost, taken_at)
   end
 
   drop_expired(p, c, now)
-  if taken_at == nil then c.base = min(c.base + cost, last_sum(c)) else give_from() end
+  if taken_at == nil then
+    c.base = min(c.base + cost, last_sum(c))
+  else
+    give_from(stamp_of(p, taken_at))
+  end
   while c.head < c.tail and sum_at(c, c.head) <= c.base do c.head = c.head + 1 end
   forget_empty(c)
 end

@@ -73,7 +73,7 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     dropExpired(p, row, at, now);
     const before = lastSum(row, at);
     const tail = row[at + 1];
-    const stamp = p.step === 0 ? now : (Math.floor((now + TIME_EPSILON) / p.step) + 1) * p.step;
+    const stamp = stampOf(p, now);
     if (tail > row[at] && time(row, at, tail - 1) >= stamp) {
       row[at + HEADER + 2 * (tail - 1) + 1] = before + cost;
       return;
@@ -83,13 +83,13 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     row[at + 1] = tail + 1;
   },
   /**
-   * Refunds units. By default, the oldest entries are refunded. The remaining entries expire later, so a refund never admits more
-   * units than it returned.
+   * Gives units back, from the entry of the charge if its time is known, and otherwise from the oldest entries. The remaining
+   * entries then expire later than they should, so a refund never admits more units than it returned.
    */
   give(p, row, at, now, cost, takenAt) {
     dropExpired(p, row, at, now);
     if (takenAt === undefined) row[at + 2] = Math.min(row[at + 2] + cost, lastSum(row, at));
-    else giveFrom(row, at, cost, takenAt);
+    else giveFrom(row, at, cost, stampOf(p, takenAt));
     while (row[at] < row[at + 1] && sum(row, at, row[at]) <= row[at + 2]) row[at] += 1;
     forgetEmpty(row, at);
   },
@@ -121,6 +121,11 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     dated: (p, span) => ({ ...p, step: Math.max(p.step, span) }),
   },
 };
+
+/** The time of the entry to which a take at this instant is added. */
+function stampOf(p: SlidingLogParams, now: Millis): Millis {
+  return p.step === 0 ? now : (Math.floor((now + TIME_EPSILON) / p.step) + 1) * p.step;
+}
 
 function time(row: Cells, at: number, entry: number): Millis {
   return row[at + HEADER + 2 * entry];

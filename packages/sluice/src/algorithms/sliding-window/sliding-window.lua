@@ -52,9 +52,18 @@ local function take(p, c, now, cost)
   c.start, c.count, c.previous = start, count + cost, older
 end
 
-local function give(p, c, now, cost)
+local function give(p, c, now, cost, taken_at)
   take(p, c, now, 0)
-  local from_older = max(0, cost - c.count)
+  local age, from_older = 0, 0
+  if taken_at then
+    age = c.start - floor((taken_at + TIME_EPSILON) / p.per) * p.per
+  else
+    from_older = max(0, cost - c.count)
+  end
+  if age >= p.per * 0.5 then
+    if age < p.per * 1.5 then c.previous = max(0, c.previous - cost) end
+    return
+  end
   c.count = max(0, c.count - cost)
   c.previous = max(0, c.previous - from_older)
 end

@@ -40,9 +40,14 @@ const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
     roll(p, row, at, now);
     row[at + 1] += cost;
   },
-  give(p, row, at, now, cost) {
+  give(p, row, at, now, cost, takenAt) {
     roll(p, row, at, now);
-    const fromOlder = Math.max(0, cost - row[at + 1]);
+    const age = takenAt === undefined ? 0 : row[at] - Math.floor((takenAt + TIME_EPSILON) / p.per) * p.per;
+    if (takenAt !== undefined && age >= p.per * 0.5) {
+      if (age < p.per * 1.5) row[at + 2] = Math.max(0, row[at + 2] - cost);
+      return;
+    }
+    const fromOlder = takenAt === undefined ? Math.max(0, cost - row[at + 1]) : 0;
     row[at + 1] = Math.max(0, row[at + 1] - cost);
     row[at + 2] = Math.max(0, row[at + 2] - fromOlder);
   },

@@ -190,11 +190,11 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
     input: unknown,
     init: unknown,
   ): Promise<FetchResponse> {
-    if (of?.at !== undefined) limiter?.keep?.(key, { cost, of });
+    if (of?.held === true) limiter?.keep?.(key, { cost, of });
     try {
       return await send(input, init);
     } finally {
-      if (of?.at !== undefined) ignoreFailure(() => limiter?.release(key, { cost, of }));
+      if (of?.held === true) ignoreFailure(() => limiter?.release(key, { cost, of }));
     }
   }
 

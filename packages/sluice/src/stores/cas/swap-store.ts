@@ -6,6 +6,7 @@
  * processes compete for a row, but callers within a process do not.
  */
 import type { Clock, Decision, Hit, MaybePromise, Millis, Store } from '../../engine/contract.ts';
+import { checkInstant } from '../../engine/decide.ts';
 import { StoreUnavailable } from '../../internal/errors.ts';
 import { digestOf, idOf, isLong } from './key.ts';
 import { rowTimes } from './row-time.ts';
@@ -111,6 +112,19 @@ export function swapStore(
     return batch.length > 0;
   }
 
+  /** Rejects the hits that refer to a charge in the future, and removes them. Returns whether any hits are left. */
+  function removeFuture(batch: Pending[], now: Millis): boolean {
+    for (const [i, { hit, reject }] of [...batch.entries()].reverse()) {
+      try {
+        checkInstant(hit, now);
+      } catch (error) {
+        batch.splice(i, 1);
+        reject(error);
+      }
+    }
+    return batch.length > 0;
+  }
+
   /** Decides on the hits of one key. Returns how often another process wrote first. */
   async function round(key: string, batch: Pending[]): Promise<number> {
     let lost = 0;
@@ -121,6 +135,7 @@ export function swapStore(
       if (!removeOverdue(batch)) return lost;
       const numbers = numbersIn(found.value);
       const now = timeOf?.(key, writtenAt(numbers), found.now) ?? found.now;
+      if (!removeFuture(batch, now)) return lost;
       const { decisions, change } = decideAll(
         batch.map(({ hit }) => hit),
         numbers,

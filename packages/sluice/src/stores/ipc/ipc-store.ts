@@ -4,6 +4,7 @@ import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import { systemClock } from '../../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../../engine/contract.ts';
 import { chain } from '../../internal/maybe-promise.ts';
+import { futureInstant } from '../../engine/decide.ts';
 import { StoreError, StoreUnavailable } from '../../internal/errors.ts';
 import { dial, elect, isUnserved } from './election.ts';
 import { serve } from './server.ts';
@@ -155,7 +156,9 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
   function decideHere({ number, hits, isAgain }: Line, own: Table): void {
     for (const [i, outcome] of own.decide(askOf(hits, client, number, isAgain)).entries()) {
       const { resolve, reject } = hits[i];
-      void chain(outcome, (told) => ('error' in told ? reject(new StoreError(told.error)) : resolve(told)));
+      void chain(outcome, (told) =>
+        'error' in told ? reject(failureOf(told.error, hits[i].hit)) : resolve(told),
+      );
     }
   }
 
@@ -215,8 +218,13 @@ function settle(batch: readonly Pending[], answers: readonly unknown[]): void {
   for (const [i, { hit, resolve, reject }] of batch.entries()) {
     const answer = answers[i];
     if (isDecisionLine(answer, hit)) resolve(decisionFrom(answer, hit));
-    else reject(new StoreError(typeof answer === 'string' ? answer : 'no answer'));
+    else reject(failureOf(typeof answer === 'string' ? answer : 'no answer', hit));
   }
+}
+
+/** The error with which the serving process answered a hit. */
+function failureOf(message: string, { of }: Hit): Error {
+  return message.endsWith('[ERR_INSTANT]') ? futureInstant(of?.at) : new StoreError(message);
 }
 
 /** Waits between two attempts. The timer does not keep the process alive, but the deadlines of waiting callers do. */

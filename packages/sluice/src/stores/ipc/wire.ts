@@ -3,16 +3,17 @@
  * order. JSON has no Infinity, so it is sent as null.
  *
  *   ask      [ [plan …], [hit …], client, number of the line, whether it was sent before ]
- *   hit      [index of the plan, verb, key, cost, mode, span and, if known, `at` of the decision that the hit refers to]
+ *   hit      [index of the plan, verb, key, cost or costs, mode, span; then, if there is any of it: `at` of the decision that the hit
+ *            refers to or false, whether a caller gave that instant itself, and the units to keep free]
  *   plan     text: [name, [ [name of the policy, name of the algorithm, params, limit, window, index or −1] … ], inherit or false]
  *            with an entry for each policy that has cells in the row, in order; −1: the plan does not use this policy
- *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, then per policy: remaining,
- *              retryAfter, resetAfter and, unless the client's plan implies it for every policy, refill or ''; then at, if a
- *              place was taken]
+ *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, at or false, held, then per policy:
+ *              remaining, retryAfter, resetAfter and, unless the client's plan implies it for every policy, refill or '' and,
+ *              unless every policy was charged the same, taken]
  *              or the text of an error … ]
  */
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
-import type { Decision, Hit, Mode, Params, Plan, Refill, Verb } from '../../engine/contract.ts';
+import type { Cost, Decision, Hit, Mode, Params, Plan, Refill, Verb } from '../../engine/contract.ts';
 import { heldDecision, makeDecision, policyState } from '../../engine/decision.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { type Inherit, inheriting } from '../../policy/inherit.ts';
@@ -22,10 +23,12 @@ export type HitLine = readonly [
   plan: number,
   verb: Verb,
   key: string,
-  cost: number,
+  cost: Cost,
   mode: Mode,
   span: number | null,
-  at?: number,
+  at?: number | false,
+  isGiven?: boolean,
+  keep?: readonly number[],
 ];
 /** A line of hits. `number` counts a client's lines from 1. A line that is sent again keeps its number. */
 export type Ask = readonly [
@@ -97,19 +100,23 @@ export function askOf(
   isAgain = false,
 ): Ask {
   const plans = new Map<string, number>();
-  const lines = hits.map(({ hit: { verb, key, cost, mode, span, of }, plan }): HitLine => {
+  const lines = hits.map(({ hit: { verb, key, cost, mode, span, of, keep }, plan }): HitLine => {
     if (!plans.has(plan)) plans.set(plan, plans.size);
-    const index = plans.get(plan) as number;
-    return of?.at === undefined
-      ? [index, verb, key, cost, mode, span]
-      : [index, verb, key, cost, mode, span, of.at];
+    const line = [plans.get(plan) as number, verb, key, cost, mode, span] as const;
+    const at = of?.at ?? false;
+    if (keep !== undefined) return [...line, at, of?.isGiven === true, keep];
+    if (of?.isGiven === true) return [...line, at, true];
+    return at === false ? line : [...line, at];
   });
   return [[...plans.keys()], lines, client, number, isAgain];
 }
 
-export function hitFrom([, verb, key, cost, mode, span, at]: HitLine, plan: Plan): Hit {
-  const of = at === undefined ? undefined : { source: 'store' as const, at };
-  return { plan, verb, key, cost, mode, span: span ?? Infinity, of };
+export function hitFrom(
+  [, verb, key, cost, mode, span, at = false, isGiven, keep]: HitLine,
+  plan: Plan,
+): Hit {
+  const of = at === false ? undefined : { source: 'store' as const, at, ...(isGiven && { isGiven }) };
+  return { plan, verb, key, cost, mode, span: span ?? Infinity, of, keep };
 }
 
 type DecisionLine = (number | string | boolean | null)[];
@@ -118,13 +125,27 @@ export function answerLine(answers: readonly (Decision | { error: string })[]): 
   const lines = answers.map((answer): DecisionLine | string => {
     if ('error' in answer) return answer.error;
     const { allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, policies } = answer;
-    const line: DecisionLine = [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source];
-    const isKnown = source === 'store' && policies.every(({ refill }) => typeof refill === 'string');
-    for (const { remaining, retryAfter, resetAfter, refill = '' } of policies) {
+    const { at = false, held = false } = answer;
+    const line: DecisionLine = [
+      allowed,
+      taken,
+      limit,
+      remaining,
+      retryAfter,
+      resetAfter,
+      policy,
+      source,
+      at,
+      held,
+    ];
+    const isEqual = policies.every((state) => state.taken === taken);
+    const isKnown =
+      isEqual && source === 'store' && policies.every(({ refill }) => typeof refill === 'string');
+    for (const { remaining, retryAfter, resetAfter, refill = '', taken: part } of policies) {
       line.push(remaining, retryAfter, resetAfter);
       if (!isKnown) line.push(refill);
+      if (!isEqual) line.push(part);
     }
-    if (answer.at !== undefined) line.push(answer.at);
     return line;
   });
   return `${JSON.stringify(lines)}\n`;
@@ -141,25 +162,21 @@ export function answersIn(line: string): readonly unknown[] {
 export function isDecisionLine(answer: unknown, { plan }: Hit): answer is DecisionLine {
   if (!Array.isArray(answer)) return false;
   const members = membersOf(answer, plan);
-  if (members !== 3 && members !== 4) return false;
+  if (members !== 3 && members !== 4 && members !== 5) return false;
   return answer.every((value: unknown, i) => {
-    if (i === 0) return typeof value === 'boolean';
+    if (i === 0 || i === 9) return typeof value === 'boolean';
     if (i === 6 || i === 7) return typeof value === 'string';
-    if (i === STATES + members * plan.policies.length) return typeof value === 'number';
+    if (i === 8) return value === false || typeof value === 'number';
     if (i >= STATES && (i - STATES) % members === 3 && REFILLS.has(value)) return true;
     return value === null || typeof value === 'number';
   });
 }
 
 /** The index at which the members of the policies begin. */
-const STATES = 8;
-/**
- * The number of members per policy, which is 3, or 4 with its refill. If a place is held, each policy has 4 members, and one more
- * member follows at the end of the line.
- */
+const STATES = 10;
+/** The number of members per policy, which is 3, or 4 with its refill, or 5 with what it was charged. */
 function membersOf(line: DecisionLine, { policies }: Plan): number {
-  const length = line.length - STATES;
-  return length === 4 * policies.length + 1 ? 4 : length / policies.length;
+  return (line.length - STATES) / policies.length;
 }
 /** The values of a policy's refill that are not numbers. '' means that the refill is missing. */
 const REFILLS: ReadonlySet<unknown> = new Set(['even', 'whole', '']);
@@ -167,7 +184,8 @@ const REFILLS: ReadonlySet<unknown> = new Set(['even', 'whole', '']);
 export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {
   const number = (i: number): number => (line[i] ?? Infinity) as number;
   const members = membersOf(line, plan);
-  const at = line[STATES + members * plan.policies.length] as number | undefined;
+  const at = line[8] === false ? undefined : (line[8] as number);
+  const taken = number(1);
   const numbers = {
     name: line[6] as string,
     limit: number(2),
@@ -178,11 +196,12 @@ export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {
   const states = plan.policies.map((policy, i) => {
     const from = STATES + members * i;
     const refill = members === 3 ? policy.refill : refillFrom(line[from + 3]);
-    return policyState(policy, number(from), number(from + 1), number(from + 2), refill);
+    const part = members === 5 ? number(from + 4) : taken;
+    return policyState(policy, number(from), number(from + 1), number(from + 2), refill, part);
   });
   const source = line[7] as Decision['source'];
-  const decision = makeDecision(numbers, states, line[0] as boolean, number(1), source);
-  return at === undefined ? decision : heldDecision(decision, at);
+  const decision = makeDecision(numbers, states, line[0] as boolean, taken, source, at);
+  return line[9] === true ? heldDecision(decision, at) : decision;
 }
 
 function refillFrom(value: DecisionLine[number]): Refill | undefined {

@@ -60,9 +60,10 @@ export function takeOne(policy: Plain, cells: Cells, at: number, now: Millis, co
   const resetAfter = out[1];
   const remaining = unitsOf(out[0], policy.limit);
   const refill = policy.refill ?? refillOf(policy, cells, start, now, remaining);
-  const state = policyState(policy, remaining, retryAfter, resetAfter, refill);
   const allowed = retryAfter === 0;
-  return makeDecision(state, [state], allowed, allowed ? cost : 0, 'store');
+  const taken = allowed ? cost : 0;
+  const state = policyState(policy, remaining, retryAfter, resetAfter, refill, taken);
+  return makeDecision(state, [state], allowed, taken, 'store', allowed ? now : undefined);
 }
 
 /** Charges every policy, or none if one of them does not allow the cost. */
@@ -76,7 +77,7 @@ export function takeAll(
   for (let i = 0; i < policies.length; i++) {
     const { algorithm, params, offset } = policies[i];
     if (algorithm.waitFor(params, cells, at + offset, now, cost) > 0)
-      return describe(policies, cells, at, now, NO_ROWS, 0, false, 0, cost);
+      return describe(policies, cells, at, now, NO_ROWS, 0, false, 0, 0, cost);
   }
   const states: PolicyState[] = [];
   for (let i = 0; i < policies.length; i++) {
@@ -86,7 +87,7 @@ export function takeAll(
     const resetAfter = out[1];
     const remaining = unitsOf(out[0], policy.limit);
     const refill = policy.refill ?? refillOf(policy, cells, start, now, remaining);
-    states.push(policyState(policy, remaining, 0, resetAfter, refill));
+    states.push(policyState(policy, remaining, 0, resetAfter, refill, cost));
   }
-  return decisionOf(states, 0, true, cost);
+  return decisionOf(states, 0, true, cost, now);
 }

@@ -3,7 +3,17 @@
  * time. Timeouts and failures are handled by the wrappers.
  */
 import { clockOf, type GivenClock, systemClock } from '../../internal/clock.ts';
-import type { Decision, Hit, Millis, Plan, Store, Verb } from '../../engine/contract.ts';
+import {
+  type Cost,
+  type Decision,
+  type Hit,
+  isPlain,
+  type Millis,
+  type Plan,
+  type Store,
+  type Verb,
+} from '../../engine/contract.ts';
+import { futureInstant } from '../../engine/decide.ts';
 import { StoreError } from '../../internal/errors.ts';
 import type { Connection } from './connections.ts';
 import { warnOfEviction } from './eviction.ts';
@@ -44,6 +54,7 @@ const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 
 const LETTERS: Readonly<Record<Exclude<Verb, 'take'>, string>> = {
   peek: 'k',
   refund: 'f',
+  settle: 's',
   release: 'l',
   renew: 'n',
   reserve: 'r',
@@ -170,8 +181,10 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
 /** The cost of all hits if they are takes in mode 'whole' with the same cost; otherwise -1. */
 function commonCost(batch: readonly Pending[]): number {
   const { cost } = batch[0].hit;
-  const isCommon = batch.every(({ hit }) => hit.verb === 'take' && hit.mode === 'whole' && hit.cost === cost);
-  return isCommon ? cost : -1;
+  const isCommon = batch.every(
+    ({ hit }) => hit.verb === 'take' && hit.mode === 'whole' && isPlain(hit) && hit.cost === cost,
+  );
+  return isCommon && typeof cost === 'number' ? cost : -1;
 }
 
 /** One word per hit, or a single one if all are equal. */
@@ -180,11 +193,18 @@ function wordsOf(batch: readonly Pending[]): string[] {
   return words.every((word) => word === words[0]) ? words.slice(0, 1) : words;
 }
 
-function wordOf({ verb, mode, cost, span, of }: Hit): string {
-  const word = (verb === 'take' ? MODES[mode] : LETTERS[verb]) + cost;
+function wordOf({ verb, mode, cost, span, of, keep }: Hit): string {
+  const word = (verb === 'take' ? MODES[mode] : LETTERS[verb]) + listed(cost);
   const hasSpan = verb === 'reserve' || verb === 'block' || (verb === 'take' && mode === 'always');
-  if (hasSpan) return `${word} ${span === Infinity ? '1e308' : span}`;
-  return of?.at === undefined ? word : `${word} ${of.at}`;
+  let second = of?.at === undefined ? '' : `${of.isGiven === true ? '@' : ''}${of.at}`;
+  if (hasSpan) second = span === Infinity ? '1e308' : String(span);
+  if (keep !== undefined) return `${word} ${second || '-'} ${listed(keep)}`;
+  return second === '' ? word : `${word} ${second}`;
+}
+
+/** A cost as text. A list with one number ends with a comma. */
+function listed(cost: Cost): string {
+  return typeof cost === 'number' ? String(cost) : cost.length === 1 ? `${cost[0]},` : cost.join(',');
 }
 
 /** Resolves every hit with its part of the reply, or rejects it with the server's error. */
@@ -197,6 +217,7 @@ function settle(plan: Plan, batch: readonly Pending[], reply: unknown): void {
     const { hit, resolve, reject } = batch[i];
     const failure = failed.get(i);
     if (failure === undefined) resolve(next(hit));
+    else if (failure === 'FUTURE') reject(futureInstant(hit.of?.at));
     else reject(missingRight(failure) ?? new StoreError(failure));
   }
 }

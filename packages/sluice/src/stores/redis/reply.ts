@@ -4,7 +4,8 @@
  * `lua/main.lua` describes the layout.
  */
 import type { Decision, VariableRows, Hit, Plan } from '../../engine/contract.ts';
-import { describe, hasMore } from '../../engine/decide.ts';
+import { costAt, isChargedCosts, isHolding } from '../../engine/charge.ts';
+import { askedFor, describe, hasMore } from '../../engine/decide.ts';
 import { bookedDecision, decisionOf, heldDecision, policyState, unitsOf } from '../../engine/decision.ts';
 import { StoreError } from '../../internal/errors.ts';
 
@@ -25,7 +26,8 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const { policies, slots, width } = plan;
   const grows = slots.some((policy) => policy.grows);
-  const isDated = policies.some(({ algorithm }) => algorithm.hold !== undefined);
+  const holding = policies.findIndex(isHolding);
+  const isDated = holding >= 0;
   const cells = new Float64Array(width);
   let at = 0;
   const double = (): number => {
@@ -38,9 +40,11 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
     const outcome = bytes[at++];
     const detailed = outcome === DETAILED;
     const allowed = detailed ? double() === 1 : outcome === PASSED || outcome === STORED_PASSED;
-    const taken = detailed ? double() : allowed && hit.verb === 'take' ? hit.cost : 0;
+    const cost = allowed && hit.verb === 'take' ? hit.cost : 0;
+    const taken = detailed ? double() : typeof cost === 'number' ? cost : Math.max(...cost);
     const block = detailed ? double() : 0;
     const delay = detailed ? double() : 0;
+    const parts = detailed ? policies.map(double) : cost;
     let decision: Decision;
     if (grows) {
       const numbers = policies.map(({ limit }) => {
@@ -50,27 +54,22 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
       });
       const states = policies.map((policy, i) => {
         const { remaining, retryAfter, resetAfter } = numbers[i];
+        const part = isChargedCosts(policy) ? costAt(parts, i) : 0;
         const more = policy.refill ?? double();
         const refill = policy.refill === undefined && !hasMore(remaining, policy.limit) ? Infinity : more;
-        return policyState(policy, remaining, retryAfter, resetAfter, refill);
+        return policyState(policy, remaining, retryAfter, resetAfter, refill, part);
       });
-      decision = decisionOf(states, block, allowed, taken);
+      decision = decisionOf(states, block, allowed, taken, taken > 0 ? now : undefined);
       const takenAt = isDated ? double() : 0;
-      if (isDated && taken > 0) decision = heldDecision(decision, takenAt);
+      if (isDated && costAt(parts, holding) > 0) decision = heldDecision(decision, takenAt);
     } else {
       if (outcome >= STORED) at += BEFORE_CELLS;
       for (let i = 0; i < width; i++) cells[i] = double();
-      decision = describe(policies, cells, 0, now, NO_ROWS, block, allowed, taken, asked(hit));
+      decision = describe(policies, cells, 0, now, NO_ROWS, block, allowed, taken, parts, askedFor(hit));
     }
     // For a turn that was booked for later, the wait is until that turn.
     return delay > 0 ? bookedDecision(decision, delay) : decision;
   };
-}
-
-/** The cost whose wait the decision announces. */
-function asked({ verb, mode, cost }: Hit): number {
-  if (verb === 'take' && mode === 'partial') return Math.min(cost, 1);
-  return verb === 'take' || verb === 'reserve' || verb === 'peek' ? cost : 1;
 }
 
 /** The bytes of a reply, which may be bytes or hexadecimal text. */

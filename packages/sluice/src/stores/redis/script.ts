@@ -121,10 +121,9 @@ function descriptionOf(layout: Layout): string {
   ].join('\n');
 }
 
-function described(
-  { policy, code, cells, signature, params, own }: Slot,
-  { isVariable, inherit }: Layout,
-): string {
+function described(slot: Slot, { isVariable, inherit, asked }: Layout): string {
+  const { policy, code, cells, signature, params, own } = slot;
+  const index = asked.indexOf(slot) + 1;
   const isInherited = inherit !== undefined;
   const { algorithm, grows, refill } = policy;
   const numbers = (indexes: Readonly<Record<string, number>>): string[] =>
@@ -138,7 +137,7 @@ function described(
     holds: algorithm.hold !== undefined,
   };
   const fields = [
-    ...(code === undefined ? [] : [`algorithm = ${nameInLua(algorithm.name)}`]),
+    ...(code === undefined ? [] : [`algorithm = ${nameInLua(algorithm.name)}, index = ${index}, taken = 0`]),
     `params = { ${numbers(params).join(', ')} }`,
     ...numbers(own),
     `cells = ${list(cells)}, row = {}`,

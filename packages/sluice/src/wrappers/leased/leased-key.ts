@@ -3,7 +3,7 @@
  * need a timer to end it, and a stalled event loop delays timers. Instead, every hit reads the clock and determines the state
  * again, so an expired lease is never spent, however long the process was stalled (docs/decisions/0020-strict-leases.md).
  */
-import type { Decision, Hit, MaybePromise, Millis } from '../../engine/contract.ts';
+import type { Decision, PlainHit, MaybePromise, Millis } from '../../engine/contract.ts';
 import { Forecast } from './forecast.ts';
 import { HeldLeases } from './held-leases.ts';
 import { KeyStore, type Node } from './key-store.ts';
@@ -62,19 +62,19 @@ export class LeasedKey {
     this.forecast = new Forecast(terms, node.now());
   }
 
-  take(hit: Hit): MaybePromise<Decision> {
+  take(hit: PlainHit): MaybePromise<Decision> {
     this.isInUse = true;
     this.forecast.demand.arrived += hit.cost;
     return this.decide(hit, 0);
   }
 
-  peek(hit: Hit): MaybePromise<Decision> {
+  peek(hit: PlainHit): MaybePromise<Decision> {
     const now = this.node.now();
     return this.held.currentCovers(hit.cost, now) ? this.allow(0, now) : this.store.ask(hit);
   }
 
   /** Puts units back into the current lease, or into the store if the units are older than the lease. */
-  refund(hit: Hit): MaybePromise<Decision> {
+  refund(hit: PlainHit): MaybePromise<Decision> {
     const now = this.node.now();
     if (this.held.refund(hit.cost, now)) return this.allow(0, now);
     this.exhaustedUntil = -Infinity;
@@ -102,7 +102,7 @@ export class LeasedKey {
   }
 
   /** Decides on a hit. `waits` is the number of batches that the hit has already waited for. */
-  private decide(hit: Hit, waits: number): MaybePromise<Decision> {
+  private decide(hit: PlainHit, waits: number): MaybePromise<Decision> {
     const now = this.node.now();
     switch (this.stateFor(hit.cost, waits, now)) {
       case 'leased':

@@ -2,7 +2,16 @@
  * Strict leases. A node debits a batch of units from the store and spends them locally, so that most decisions need no call to
  * the store. Whatever fails, no more units pass than the policies allow (docs/decisions/0020-strict-leases.md).
  */
-import type { Clock, Decision, Hit, MaybePromise, Plan, Store } from '../../engine/contract.ts';
+import {
+  type Clock,
+  type Decision,
+  type Hit,
+  isPlain,
+  type MaybePromise,
+  type PlainHit,
+  type Plan,
+  type Store,
+} from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
 import { bound, checkOptionNames, storeIn, whole } from '../../internal/options.ts';
 import { equalPlansId } from '../shared/equal-plans.ts';
@@ -103,8 +112,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     const { terms, keys } = group;
     if (terms === undefined) return store.apply(hit);
     const found = keys.get(hit.key);
-    // A refund of units that the fallback charged does not belong to a lease.
-    if (!isClosed && hit.mode === 'whole' && isCacheable(hit.key) && hit.of?.source !== 'fallback') {
+    if (isLeasable(hit) && !isClosed && isCacheable(hit.key)) {
       if (hit.verb === 'take') return (found ?? add(group, terms, hit.key)).take(hit);
       if (hit.verb === 'peek' && found !== undefined) return found.peek(hit);
       if (hit.verb === 'refund' && found !== undefined) return found.refund(hit);
@@ -172,4 +180,12 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
   }
 
   return { clock: store.clock, ephemeral: store.ephemeral, backend: store.backend ?? store, apply, close };
+}
+
+/**
+ * Whether a lease can answer the hit. A lease holds the same number of units of every policy, and a refund of units that the
+ * fallback charged does not belong to a lease.
+ */
+function isLeasable(hit: Hit): hit is PlainHit {
+  return isPlain(hit) && hit.mode === 'whole' && hit.of?.source !== 'fallback';
 }

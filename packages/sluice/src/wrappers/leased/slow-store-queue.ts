@@ -3,10 +3,11 @@
  * together, as one hit, and one request at a time. With a request per hit, a slow store would never catch up. Every hit in a
  * request arrived before the request was sent, so the answer is as valid as an answer to that hit alone.
  */
-import type { Decision, Hit, MaybePromise } from '../../engine/contract.ts';
+import type { Decision, MaybePromise, PlainHit } from '../../engine/contract.ts';
+import { partOfDecision } from '../../engine/decision.ts';
 
 interface Waiter {
-  readonly hit: Hit;
+  readonly hit: PlainHit;
   readonly resolve: (decision: MaybePromise<Decision>) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -14,16 +15,16 @@ interface Waiter {
 export class SlowStoreQueue {
   private readonly waiters: Waiter[] = [];
   private isAsking = false;
-  private readonly ask: (hit: Hit) => MaybePromise<Decision>;
+  private readonly ask: (hit: PlainHit) => MaybePromise<Decision>;
   private readonly deny: (answer: Decision) => Decision;
 
   /** `deny` makes the decision for a hit that gets no units, because the store granted too few. */
-  constructor(ask: (hit: Hit) => MaybePromise<Decision>, deny: (answer: Decision) => Decision) {
+  constructor(ask: (hit: PlainHit) => MaybePromise<Decision>, deny: (answer: Decision) => Decision) {
     this.ask = ask;
     this.deny = deny;
   }
 
-  join(hit: Hit): Promise<Decision> {
+  join(hit: PlainHit): Promise<Decision> {
     return new Promise((resolve, reject) => {
       this.waiters.push({ hit, resolve, reject });
       if (!this.isAsking) void this.askUntilEmpty();
@@ -54,7 +55,7 @@ export class SlowStoreQueue {
       if (answer.source !== 'store') resolve(this.ask(hit));
       else if (hit.cost <= left) {
         left -= hit.cost;
-        resolve({ ...answer, taken: hit.cost });
+        resolve(partOfDecision(answer, hit.cost));
       } else resolve(this.deny(answer));
     }
     if (answer.source === 'store' && left > 0)

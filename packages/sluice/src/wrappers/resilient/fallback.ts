@@ -13,7 +13,7 @@ export type Substitute = Pick<
   AnyLimiter,
   'take' | 'peek' | 'refund' | 'release' | 'block' | 'unblock' | 'reset'
 > &
-  Partial<Pick<AnyLimiter, 'renew'>>;
+  Partial<Pick<AnyLimiter, 'renew' | 'settle'>>;
 
 /**
  * Selects what decides when the store is unavailable. With `'local'`, each limiter's own policies decide, and each process counts
@@ -113,16 +113,19 @@ function limiterFallback(limiter: Substitute): Fallback {
     async answer(hit, _fault, _cause, isChargedByStore = false) {
       if (hit.verb === 'renew') return stillHeld(hit);
       return asFallback(
-        await (isChargedByStore ? limiter.peek(hit.key, { cost: hit.cost }) : askLimiter(limiter, hit)),
+        await (isChargedByStore ? limiter.peek(hit.key, { cost: plainCost(hit) }) : askLimiter(limiter, hit)),
       );
     },
     async renew(hit) {
       const of = hit.of && originals.get(hit.of);
       if (of === undefined || limiter.renew === undefined) return declaredDecision(hit, true);
-      return asFallback(await limiter.renew(hit.key, { cost: hit.cost, of }));
+      return asFallback(await limiter.renew(hit.key, { cost: plainCost(hit), of }));
     },
-    async giveBack({ verb, key, cost, of }) {
-      const options = { cost, of: of && originals.get(of) };
+    async giveBack(hit) {
+      const { verb, key } = hit;
+      const of = hit.of && originals.get(hit.of);
+      if (verb === 'settle') return asFallback(await settleWith(limiter, hit, of));
+      const options = { cost: plainCost(hit), of };
       return asFallback(
         await (verb === 'refund' ? limiter.refund(key, options) : limiter.release(key, options)),
       );
@@ -160,7 +163,7 @@ function fixedFallback(allowed: boolean, effect: string): Fallback {
  * identifies the place.
  */
 function stillHeld(hit: Hit): Decision {
-  return { ...declaredDecision(hit, true), source: 'store', at: hit.of?.at };
+  return { ...declaredDecision(hit, true), source: 'store', at: hit.of?.at, held: true };
 }
 
 /** A decision without a store. It has the numbers of an unused key, or denies until the next probe. */
@@ -169,7 +172,28 @@ function declaredDecision({ plan, verb, cost }: Hit, allowed: boolean): Decision
   return fallbackDecision(plan.policies, allowed, taken, allowed ? 0 : PROBE_EVERY);
 }
 
-function askLimiter(limiter: Substitute, { verb, key, cost, mode, span }: Hit): MaybePromise<Decision> {
+/**
+ * The cost for a limiter that decides instead of the store. Its policies may have other names, so a hit with a cost for each policy
+ * costs it 1.
+ */
+function plainCost({ cost }: Hit): number {
+  return typeof cost === 'number' ? cost : 1;
+}
+
+/** Settles a charge of the given limiter. `of` is its decision. Nothing is settled if the limiter has other policies. */
+function settleWith(
+  limiter: Substitute,
+  { key, cost }: Hit,
+  of: Decision | undefined,
+): MaybePromise<Decision> {
+  const { taken = 0 } = of ?? {};
+  if (limiter.settle === undefined || typeof cost !== 'number' || of === undefined) return limiter.peek(key);
+  return limiter.settle(key, { charged: taken, used: Math.max(0, taken + cost), of });
+}
+
+function askLimiter(limiter: Substitute, hit: Hit): MaybePromise<Decision> {
+  const { verb, key, mode, span } = hit;
+  const cost = plainCost(hit);
   switch (verb) {
     case 'take':
       return limiter.take(key, { cost, mode });
@@ -180,7 +204,8 @@ function askLimiter(limiter: Substitute, { verb, key, cost, mode, span }: Hit): 
     case 'reset':
       return limiter.reset(key);
     case 'renew':
-      return limiter.peek(key, { cost });
+    case 'settle':
+      return limiter.peek(key, { cost: verb === 'settle' ? 1 : cost });
     default:
       return limiter[verb](key, { cost });
   }

@@ -3,7 +3,8 @@
  * the place, because after its lease has ended, a release would free the place of another holder.
  */
 import { systemClock } from '../../internal/clock.ts';
-import { type Hit, leaseOf, type Millis, type Plan } from '../../engine/contract.ts';
+import { type Decision, type Hit, leaseOf, type Millis, type Plan } from '../../engine/contract.ts';
+import { costAt, isHolding } from '../../engine/charge.ts';
 import { copyOf, isCacheable } from '../shared/cacheable-key.ts';
 
 /** The places that one hit took. */
@@ -33,6 +34,17 @@ export function leaseEnd(plan: Plan, sent: Millis): Millis {
 /** Identifies the row of a hit, across plans of the same name and signature. */
 export function rowIdOf({ plan, key }: Pick<Hit, 'plan' | 'key'>): string {
   return `${plan.name}\0${plan.signature}\0${key}`;
+}
+
+/** The number of places that a hit is about. */
+export function placesIn({ plan, cost }: Hit): number {
+  return costAt(cost, plan.policies.findIndex(isHolding));
+}
+
+/** The number of places that a decision took. */
+export function placesTaken({ plan }: Hit, { policies, taken }: Decision): number {
+  // A fallback may have decided by other policies.
+  return policies[plan.policies.findIndex(isHolding)]?.taken ?? taken;
 }
 
 /** Expired leases are removed once the number of new holds reaches this value or the number of rows, whichever is greater. */
@@ -71,7 +83,9 @@ export class HeldPlaces {
   }
 
   /** Removes places from the oldest holds. Returns until when all of them are held, or undefined if some are not recorded. */
-  remove({ plan, key, cost }: Hit, isFallback: boolean): Millis | undefined {
+  remove(hit: Hit, isFallback: boolean): Millis | undefined {
+    const { plan, key } = hit;
+    const cost = placesIn(hit);
     const group = this.groupOf(plan);
     const row = group.get(key);
     if (row === undefined || cost === 0) return undefined;
@@ -92,7 +106,9 @@ export class HeldPlaces {
   }
 
   /** Whether this process holds as many places of the fallback as the hit releases. */
-  hasFallback({ plan, key, cost }: Hit): boolean {
+  hasFallback(hit: Hit): boolean {
+    const { plan, key } = hit;
+    const cost = placesIn(hit);
     const holds = this.groupOf(plan).get(key)?.fallback;
     if (holds === undefined || holds.length === 0 || cost === 0) return false;
     dropEnded(holds, systemClock.now());

@@ -2,7 +2,16 @@
  * Determines how much of a charge may be refunded if no caller used it, because the answer came after the deadline. Units that a
  * bucket has replenished since then, or that a window no longer counts, must not be refunded a second time.
  */
-import { type Decision, type Hit, leaseOf, type Millis, type Plan } from '../../engine/contract.ts';
+import { isHolding } from '../../engine/charge.ts';
+import {
+  type Cost,
+  type Decision,
+  type Hit,
+  leaseOf,
+  type Millis,
+  type PlacedPolicy,
+  type PolicyState,
+} from '../../engine/contract.ts';
 
 /** A refund is assumed to reach the store within this time. */
 const MAX_REFUND_DELAY: Millis = 1000;
@@ -21,33 +30,38 @@ export function hitsToUndo(
   keepsRates: boolean,
 ): readonly Hit[] {
   const { plan, key } = hit;
-  const { taken } = decision;
-  const holds = leaseOf(plan) > 0;
+  const age = now + MAX_REFUND_DELAY - sent;
   // A renewal charges no rate.
-  const refund =
-    keepsRates || hit.verb === 'renew' ? 0 : refundable(plan, decision, now + MAX_REFUND_DELAY - sent);
+  const isKept = keepsRates || hit.verb === 'renew';
   const base = { plan, key, mode: 'whole', span: 0, of: decision } as const;
-  const hits: Hit[] = [];
-  if (refund > 0) hits.push({ ...base, verb: 'refund', cost: refund });
-  if (holds && refund < taken) hits.push({ ...base, verb: 'release', cost: taken - refund });
-  return hits;
+  const undone = (verb: 'refund' | 'release', cost: Cost): readonly Hit[] => {
+    const isSome = typeof cost === 'number' ? cost > 0 : cost.some((units) => units > 0);
+    return isSome ? [{ ...base, verb, cost }] : [];
+  };
+  const parts = plan.policies.map((policy, i) => refundable(policy, decision.policies[i], age));
+  if (typeof hit.cost !== 'number') {
+    const rates = parts.map((part) => (isKept ? 0 : (part ?? 0)));
+    const places = plan.policies.map((policy, i) => (isHolding(policy) ? decision.policies[i].taken : 0));
+    return [...undone('refund', rates), ...undone('release', places)];
+  }
+  const known = parts.filter((part) => part !== undefined);
+  const refund = isKept || known.length === 0 ? 0 : Math.min(...known);
+  const held = leaseOf(plan) > 0 ? decision.taken - refund : 0;
+  return [...undone('refund', refund), ...undone('release', held)];
 }
 
-/** The part of a charge that every rate of the plan still counts when the charge has this age. */
-function refundable(plan: Plan, { taken, policies }: Decision, age: Millis): number {
-  let least = taken;
-  let rates = 0;
-  for (const [i, { algorithm, params }] of plan.policies.entries()) {
-    if (algorithm.hold !== undefined || algorithm.countsDenials) continue;
-    rates++;
-    const { lease } = algorithm;
-    // It is not known when these units are replenished, so they are not refunded.
-    if (lease === undefined) return 0;
-    const { resetAfter } = policies[i];
-    const counts = lease.dated === undefined ? (lease.lasts?.(params, resetAfter) ?? Infinity) : resetAfter;
-    if (age >= counts) return 0;
-    least = Math.min(least, taken - (lease.leak?.(params, age) ?? 0));
-  }
-  if (rates === 0) return 0;
-  return least === taken ? taken : Math.max(0, Math.floor(least / GRAIN) * GRAIN);
+/** The part of a charge that a rate still counts when the charge has this age. Undefined if the policy is not a rate. */
+function refundable(
+  { algorithm, params }: PlacedPolicy,
+  { taken, resetAfter }: PolicyState,
+  age: Millis,
+): number | undefined {
+  if (algorithm.hold !== undefined || algorithm.countsDenials) return undefined;
+  const { lease } = algorithm;
+  // It is not known when these units are replenished, so they are not refunded.
+  if (lease === undefined) return 0;
+  const counts = lease.dated === undefined ? (lease.lasts?.(params, resetAfter) ?? Infinity) : resetAfter;
+  if (age >= counts) return 0;
+  const leaked = lease.leak?.(params, age) ?? 0;
+  return leaked === 0 ? taken : Math.max(0, Math.floor((taken - leaked) / GRAIN) * GRAIN);
 }

@@ -3,6 +3,7 @@
  * replenished, even after the store is back, so that a second outage does not grant a second burst.
  */
 import type { Decision, Hit, MaybePromise, Plan, PlacedPolicy, Store } from '../../engine/contract.ts';
+import { costAt } from '../../engine/charge.ts';
 import type { GivenClock } from '../../internal/clock.ts';
 import { memory } from '../../stores/memory/memory.ts';
 import { PROBE_EVERY } from './breaker.ts';
@@ -36,7 +37,8 @@ export function localDecisions(share: number, clock: GivenClock | undefined): Lo
       const { plan, cost } = hit;
       const decision = store.apply({ ...hit, plan: planWithShare(plan) });
       // A cost above this process's fraction, but within the limit, can pass when the store is back.
-      const mayPass = decision.retryAfter === Infinity && plan.policies.every(({ limit }) => cost <= limit);
+      const mayPass =
+        decision.retryAfter === Infinity && plan.policies.every(({ limit }, i) => costAt(cost, i) <= limit);
       return { ...decision, source: 'fallback', ...(mayPass && { retryAfter: PROBE_EVERY }) };
     },
     close: () => store.close(),

@@ -22,7 +22,7 @@ import { announceFor, isHitFault } from './announce.ts';
 import { type Breaker, type BreakerEvent, breakersBy } from './breaker.ts';
 import { deadlines } from './deadlines.ts';
 import { fallbackTo, type OnFailure, type Substitute } from './fallback.ts';
-import { HeldPlaces, leaseEnd, Resets, rowIdOf } from './held-places.ts';
+import { HeldPlaces, leaseEnd, placesIn, placesTaken, Resets, rowIdOf } from './held-places.ts';
 import { hitsToUndo } from './late-charge.ts';
 import { type PendingReturn, pendingReturns } from './pending-returns.ts';
 import { quietClock } from '../shared/quiet-clock.ts';
@@ -109,7 +109,7 @@ export function resilient(
 
   function apply(hit: Hit): Promise<Decision> {
     const { verb } = hit;
-    if (verb === 'refund' || verb === 'release') return giveBack(hit);
+    if (verb === 'refund' || verb === 'release' || verb === 'settle') return giveBack(hit);
     if (verb === 'renew' && hit.of?.source === 'fallback') return fallback.renew(hit);
     if (verb === 'reset') forget(hit);
     return askOr(hit, undefined, (fault, error) => substitute(hit, fault, error));
@@ -156,14 +156,14 @@ export function resilient(
 
   async function substitute(hit: Hit, fault: StoreFault, cause?: unknown): Promise<Decision> {
     const decision = await fallback.answer(hit, fault, cause);
-    if (decision.taken > 0 && leaseOf(hit.plan) > 0)
-      heldPlaces.add(hit, systemClock.now(), decision.taken, true);
+    const places = leaseOf(hit.plan) > 0 ? placesTaken(hit, decision) : 0;
+    if (places > 0) heldPlaces.add(hit, systemClock.now(), places, true);
     return decision;
   }
 
   /** Refunds to the store or to the fallback, whichever made the charge. */
   function giveBack(hit: Hit): Promise<Decision> {
-    const isHolding = leaseOf(hit.plan) > 0;
+    const isHolding = hit.verb !== 'settle' && leaseOf(hit.plan) > 0;
     const isFallback =
       hit.of === undefined ? isHolding && heldPlaces.hasFallback(hit) : hit.of.source === 'fallback';
     if (isFallback) {
@@ -184,7 +184,7 @@ export function resilient(
    * which the place is held.
    */
   function pendingUntil(hit: Hit): Millis | undefined {
-    return pending.size === 0 ? undefined : pending.removeRelease(rowIdOf(hit), hit.cost)?.until;
+    return pending.size === 0 ? undefined : pending.removeRelease(rowIdOf(hit), placesIn(hit))?.until;
   }
 
   /**
@@ -213,9 +213,10 @@ export function resilient(
           undo(hit, decision, sent);
           return;
         }
-        if (sent > 0 && decision.taken > 0) {
+        const places = sent > 0 ? placesTaken(hit, decision) : 0;
+        if (places > 0) {
           if (hit.verb === 'renew') heldPlaces.remove(hit, false);
-          heldPlaces.add(hit, sent, decision.taken, false);
+          heldPlaces.add(hit, sent, places, false);
         }
         finish(() => {
           succeeded(breaker);
@@ -274,7 +275,7 @@ export function resilient(
     const id = rowIdOf(hit);
     const release: readonly Hit[] = [{ ...hit, verb: 'release' }];
     const due = (now: Millis): readonly Hit[] => (isDue(id, sent, until, now) ? release : []);
-    pending.add({ id, hit, until, due, released: hit.cost });
+    pending.add({ id, hit, until, due, released: placesIn(hit) });
   }
 
   function attempt(toReturn: PendingReturn): boolean {
@@ -320,7 +321,7 @@ export function resilient(
     if (inFlight >= maxInFlight) return;
     const plan = { ...hit.plan, name: hit.plan.name + PROBE_SUFFIX };
     breaker.probe(() =>
-      ask({ ...hit, plan, verb: 'block', cost: 0, span: 1 }, breaker).then(
+      ask({ verb: 'block', plan, key: hit.key, cost: 0, mode: 'whole', span: 1 }, breaker).then(
         () => {},
         () => {},
       ),

@@ -438,7 +438,7 @@ describe('a store that does not answer', () => {
     store.apply = async (hit) => ({
       ...(await apply(hit)),
       allowed: true,
-      taken: hit.cost,
+      taken: Number(hit.cost),
       source: 'fallback',
     });
     for (let i = 0; i < 50; i++) expect((await limiter.take('alice')).source).toBe('fallback');

@@ -12,6 +12,7 @@ import {
   slidingLog,
   type Store,
 } from '../../../src/index.ts';
+import type { PlainHit } from '../../../src/engine/contract.ts';
 import type { Hit } from '../../../src/store.ts';
 import type { ManualClock } from '../../../src/testing/index.ts';
 import { KeyStore, type Node } from '../../../src/wrappers/leased/key-store.ts';
@@ -256,7 +257,7 @@ describe('the store of a key', () => {
 });
 
 describe('hits that wait for a slow store', () => {
-  const hitOf = (cost: number): Hit => ({
+  const hitOf = (cost: number): PlainHit => ({
     verb: 'take',
     plan: planSent(DAY),
     key: 'k',

@@ -7,9 +7,11 @@
 --         in mode 'whole' with the same cost. Text may follow: a d if the keys are all different, and the time in
 --         milliseconds, if an injected clock replaces the server's
 --       then, if the cost is -1, one word per hit, or a single one if all are equal. A take in mode 'whole' is its cost
---         alone. Any other hit is a letter for the verb or mode, and the cost. For r (reserve), b (block) and a (take in
---         mode 'always') a space and the span follow; for n (renew), f (refund) and l (release) a space and the instant at
---         which the place was taken, if it is known.
+--         alone. Any other hit is a letter for the verb or mode, and the cost. A cost is a number, or a number for each
+--         policy, separated by commas. After a space, there may be a second part. For r (reserve), b (block) and a (take in
+--         mode 'always'), it is the span. For n (renew), f (refund), s (settle) and l (release), it is the instant of the
+--         charge, if that is known, with @ in front of an instant that must be checked. After another space, there may be
+--         the units that each policy must keep free, separated by commas.
 --       Clients that exchange text instead of bytes send an x first and the head in hexadecimal. The reply to them is also
 --         in hexadecimal.
 --
@@ -24,8 +26,8 @@
 -- Returns the time as a double, then for each hit one of these characters and what follows it:
 --   0, 1  a take or peek that did not pass, or passed; then what `report` returns
 --   3, 4  a take or peek that did not pass, or passed; then the row as it is stored
---   2     any other hit; then as doubles allowed (1 or 0), taken, the remaining time of a manual block and the delay of a
---         booked turn; then what `report` returns
+--   2     any other hit; then as doubles allowed (1 or 0), taken, the remaining time of a manual block, the delay of a
+--         booked turn, and what each policy was charged; then what `report` returns
 -- If hits failed, returns an array instead: the above without the failed hits, and then the index and the error of each failed
 -- hit.
 

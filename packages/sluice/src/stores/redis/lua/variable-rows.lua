@@ -120,8 +120,9 @@ local function report(cost, passed, changed)
     local policy = policies[i]
     local algorithm, p, c = policy.algorithm, policy.params, policy.row
     local available = algorithm.available(p, c, now)
-    local wait = 0
-    if not passed then wait = algorithm.wait_for(p, c, now, cost) end
+    local wait, own = 0, cost
+    if type(cost) == 'table' then own = cost[i] end
+    if not passed and (own ~= 0 or own == cost) then wait = algorithm.wait_for(p, c, now, own) end
     local n = #numbers
     numbers[n + 1], numbers[n + 2] = available, wait
     -- After a change, lifetime() has already computed this.

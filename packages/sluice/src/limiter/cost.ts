@@ -1,0 +1,97 @@
+/** Turns the costs that callers pass, by the names of policies, into costs of a hit, by the order of the plan's policies. */
+import { costAt, isHolding } from '../engine/charge.ts';
+import type { Cost, Decision, Plan, PlacedPolicy } from '../engine/contract.ts';
+import { SluiceError } from '../internal/errors.ts';
+import { cost as checkCost } from '../internal/options.ts';
+
+/** A number for every policy, or numbers by the names of policies. */
+export type ByPolicy<Name extends string = string> = number | { readonly [N in Name]?: number | undefined };
+
+/** The costs of a call. `unnamed` is the cost of a policy that the caller does not name. */
+export function costOn(plan: Plan, given: ByPolicy, unnamed: number, option = 'cost'): Cost {
+  if (typeof given !== 'object' || given === null) return checkCost(given, option);
+  checkNames(plan, given, option);
+  return collapsed(
+    plan.policies.map((policy) => {
+      const cost = given[policy.name];
+      return cost === undefined ? unnamed : checkCost(cost, `${option}.${policy.name}`);
+    }),
+  );
+}
+
+/** Throws if a name is not a policy that can be charged. */
+function checkNames({ policies, slots }: Plan, given: object, option: string): void {
+  const chargeable = ({ algorithm }: PlacedPolicy): boolean => algorithm.countsDenials !== true;
+  for (const [name, value] of Object.entries(given)) {
+    // A name that only another tier uses is accepted, so that one cost can serve all tiers.
+    const policy = policies.find((own) => own.name === name) ?? slots.find((other) => other.name === name);
+    if (policy !== undefined && chargeable(policy)) continue;
+    const hint = `the policies are ${policies
+      .filter(chargeable)
+      .map(({ name: known }) => known)
+      .join(', ')}`;
+    const words = policy === undefined ? 'is not a policy of this limiter' : 'counts denials and has no cost';
+    throw new SluiceError('ERR_COST', `${option}.${name}`, value, hint, words);
+  }
+}
+
+/** A list of equal costs as one number, so that the store and its wrappers can take their fastest path. */
+function collapsed(costs: readonly number[]): Cost {
+  return costs.every((cost) => cost === costs[0] && cost > 0) ? costs[0] : costs;
+}
+
+/** Whether nothing would be charged. */
+export function isFree(cost: Cost): boolean {
+  return typeof cost === 'number' ? cost === 0 : cost.every((units) => units === 0);
+}
+
+/** The number of places among these costs. */
+export function placesOf({ policies }: Plan, cost: Cost): number {
+  const index = policies.findIndex(isHolding);
+  return index < 0 ? 0 : costAt(cost, index);
+}
+
+/** What a decision of this plan charged. */
+export function chargedBy({ policies }: Plan, { taken, policies: states }: Decision): Cost {
+  const isOwn = states.length === policies.length && states.every(({ name }, i) => name === policies[i].name);
+  return isOwn ? collapsed(states.map((state) => state.taken)) : taken;
+}
+
+/** How much more was used than charged. For a policy that `used` does not name, what was charged counts as used. */
+export function differenceOn(plan: Plan, charged: Cost, used: ByPolicy): Cost {
+  if (typeof used === 'number' && typeof charged === 'number') return checkCost(used, 'used') - charged;
+  const usedOn = costOn(plan, used, Number.NaN, 'used');
+  return plan.policies.map((_, i) => {
+    const units = costAt(usedOn, i);
+    return Number.isNaN(units) ? 0 : units - costAt(charged, i);
+  });
+}
+
+/** The units that each policy must keep free. A number below 1 is a fraction of the limit. */
+export function keepOn(
+  plan: Plan,
+  given: ByPolicy | undefined,
+  option = 'keep',
+): readonly number[] | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given === 'object' && given !== null) checkNames(plan, given, option);
+  const units = plan.policies.map(({ name, limit, algorithm }) => {
+    const keep = typeof given === 'object' && given !== null ? given[name] : given;
+    const kept =
+      keep === undefined ? 0 : checkKeep(keep, typeof given === 'object' ? `${option}.${name}` : option);
+    if (limit === Infinity || algorithm.countsDenials === true) return 0;
+    return kept < 1 ? kept * limit : kept;
+  });
+  return units.every((kept) => kept === 0) ? undefined : units;
+}
+
+function checkKeep(value: unknown, option: string): number {
+  if (typeof value === 'number' && value >= 0 && (value < 1 || Number.isSafeInteger(value))) return value;
+  throw new SluiceError(
+    'ERR_NUMBER',
+    option,
+    value,
+    'for 30 %, use 0.3',
+    'must be a fraction from 0 to below 1, or a whole number of units',
+  );
+}
