@@ -37,7 +37,7 @@ test.each([
       const options: RateLimiterOptions = {
         interval,
         maxInInterval: 1 + draw(most),
-        // Never longer than the interval, because the original would then not enforce it.
+        // At most the interval, because the original does not enforce a longer minimum difference.
         minDifference: Math.min(interval, pick([0, 0, 0.5, 1, 5, 20, 200])),
       };
       const span = interval * 1000;

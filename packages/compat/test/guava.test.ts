@@ -98,7 +98,7 @@ describe('recorded scenarios', () => {
     }
   }
 
-  test('reach the recorded instants if sleeping advances the clock', async () => {
+  test('make each call at the recorded instant if sleeping advances the clock', async () => {
     for (const scenario of compared.filter(({ sleepAdvancesClock }) => sleepAdvancesClock)) {
       const clock = manualClock(scenario.startMicros / 1000);
       const limiter = RateLimiter.create(Number(scenario.permitsPerSecond), {

@@ -152,7 +152,7 @@ export function hitStoreClaims(
     expect((await store.increment('a')).totalHits).toBe(2);
   });
 
-  test('keys are local only in the default memory store', () => {
+  test('localKeys is true only for the default memory store', () => {
     expect(make().localKeys).toBe(true);
     expect(make({ store: memory() }).localKeys).toBe(false);
   });
@@ -199,7 +199,7 @@ export function hitStoreClaims(
       vi.useRealTimers();
     });
 
-    test('the same hits, resets and waits give the same counts and ends', async () => {
+    test('the same hits, resets and waits give the same counts and the same ends of windows', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(STEP, { maxLength: 40 }), async (steps) => {
           vi.useFakeTimers({ now: START });

@@ -1,4 +1,4 @@
-/** Compares calls, classes and types that code written for rate-limiter-flexible uses with the original. */
+/** Compares the drop-in with rate-limiter-flexible itself: calls, classes and types that existing code uses. */
 import { Redis } from 'ioredis';
 import { Redis as Valkey } from 'iovalkey';
 import * as original from 'rate-limiter-flexible';

@@ -1,4 +1,4 @@
-/** Makes the same random calls to rate-limiter-flexible itself and to ours, and compares the results. */
+/** Makes the same random calls to rate-limiter-flexible itself and to the drop-in, and compares the results. */
 import { Redis } from 'ioredis';
 import * as original from 'rate-limiter-flexible';
 import { afterAll, afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
@@ -65,7 +65,7 @@ const CALLS = [
   'delete',
 ] as const;
 
-/** Makes up a random call. A reward leaves at least one consumed point, because the original would create points below that. */
+/** Generates a random call. A reward leaves at least one consumed point, because the original would create points below that. */
 function randomCall(roll: (sides: number) => number, consumed: number, second = 1) {
   const call = CALLS[roll(CALLS.length)];
   const key = 'ab'[roll(2)];

@@ -1,4 +1,4 @@
-/** `attempt` must compute exactly what the four functions compute that it stands for, on any row. */
+/** On any row, `attempt` must return exactly the results of the four functions that it combines. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -20,7 +20,7 @@ const per = fc
   .oneof(fc.integer({ min: 1, max: 100_000 }), fc.double({ min: 0.01, max: 1e9, noNaN: true }))
   .map((millis) => `${millis.toFixed(4)}ms`);
 
-/** Policies of each algorithm with fixed-size rows, with any numbers. */
+/** Random policies of each algorithm that has fixed-size rows. */
 const POLICIES: Readonly<Record<string, fc.Arbitrary<Policy>>> = {
   gcra: fc
     .record({ limit: fc.oneof(limit, fc.double({ min: 0.001, max: 1, noNaN: true })), per, burst: limit })

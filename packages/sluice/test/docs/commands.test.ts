@@ -85,7 +85,7 @@ function checkMutate(target: string): void {
     expect(existsSync(join(root, file.replace(/\*\.ts$/, ''))), file).toBe(true);
 }
 
-/** Expects a test at the path, and the title in one of the tests there. docs.test.ts also has a test for each page. */
+/** Expects a test file at or below the path, and the title in one of these files. docs.test.ts also has a test for each page. */
 function checkTests(path = '', title = ''): void {
   const there = tests.filter((file) => file === path || file.startsWith(path === '' ? '' : `${path}/`));
   expect(there, path).not.toEqual([]);

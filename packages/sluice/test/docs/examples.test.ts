@@ -1,6 +1,6 @@
 /**
  * Starts every example as a reader would, with the built packages. An example that reads PORT is a server: it prints
- * `listening on <url>`, and the test sends the first curl request in its header comment until the server rejects it. Any
+ * `listening on <url>`, and the test repeats the first curl request in its header comment until the server rejects it. Any
  * other example exits by itself and prints what its comments promise (`// → text`).
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';

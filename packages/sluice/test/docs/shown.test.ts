@@ -124,7 +124,8 @@ describe('packages/sluice/src/stores/redis/README.md', () => {
     await limiter.take('a', 2);
     if (isBlocked) await limiter.block('a', '1h');
     const value = (await client.getBuffer(`${name}:{a}`)) ?? Buffer.alloc(0);
-    // Each part of the drawing is one number, except for the marker, the sign of a block, and entries of two numbers.
+    // Each part of the drawing is a number of 8 bytes, with three exceptions: `mark` has 3 bytes, the `!!` of a manual block has
+    // 2 bytes, and an entry consists of two numbers.
     const line = drawing.split('\n').find((text) => text.startsWith(`${label}  `)) ?? '';
     const places: Record<string, number> = {};
     let length = 0;

@@ -105,7 +105,7 @@ describe('docs/guides/behind-proxies.md', () => {
   /** The header named in the page's line for nginx. */
   const [, header = ''] = /`proxy_set_header (\S+) \$remote_addr;`/.exec(page) ?? [];
 
-  /** A proxy that appends to one header and overwrites the other. */
+  /** A proxy that appends the client's address to X-Forwarded-For, and overwrites `header` with that address. */
   const forwardTo =
     (port: number): RequestListener =>
     ({ headers, socket: { remoteAddress = '' }, url }, response) => {

@@ -108,7 +108,7 @@ test('the memory store drops rows that were written while the clock was ahead', 
   expect(denied.every(({ allowed }) => !allowed)).toBe(true);
 });
 
-test('neither acquire nor reserve counts as a strike for a penalty', async () => {
+test('an acquire or a reserve that is denied does not count as a strike for a penalty', async () => {
   const clock = manualClock(START);
   const policies = {
     rate: gcra({ limit: 1, per: '1s' }),

@@ -21,7 +21,7 @@ import { compare, someGap } from '../stores/differential.ts';
 import { CASES } from '../support/policies.ts';
 
 const START = 1_700_000_000_000;
-/** Closer than this to an announced instant, in milliseconds, the decision depends on float error. */
+/** In milliseconds. Within this distance of an announced instant, float error may change the decision. */
 const CLOSE = 0.002;
 /** The number of hit sequences per test. As in other property tests, SEED=7 generates different ones. */
 const ROUNDS = 40;

@@ -139,7 +139,7 @@ describe('a penalty', () => {
     expect(blockOf(strike())).toBe(1000);
   });
 
-  test('never overwrites a time with an earlier time', () => {
+  test('never replaces a stored time with an earlier time', () => {
     const params = strikes.params as PenaltyParams;
     const row = new Float64Array(4);
     for (let i = 0; i < 3; i++) penaltyAlgorithm.take(params, row, 0, START, 1);

@@ -6,7 +6,7 @@ import { type ManualClock, manualClock } from '../../src/testing/index.ts';
 import { CASES } from '../support/policies.ts';
 
 const START = 1_700_000_000_000;
-/** Closer than this to an announced instant, in milliseconds, the decision depends on float error. */
+/** In milliseconds. Within this distance of an announced instant, float error may change the decision. */
 const CLOSE = 0.002;
 
 /** Gaps between hits: zero, short, about a window, and long; in whole and fractional milliseconds. */

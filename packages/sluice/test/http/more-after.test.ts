@@ -9,12 +9,12 @@ import { someGap } from '../stores/differential.ts';
 import { CASES } from '../support/policies.ts';
 
 const START = 1_700_000_000_000;
-/** Milliseconds. Closer than this to an announced instant, floating-point error decides. */
+/** In milliseconds. Within this distance of an announced instant, float error may change the decision. */
 const CLOSE = 0.002;
 const ROUNDS = 30;
 const SEED = Number(process.env['SEED'] ?? 1);
 
-/** Calls `check` after each of many random hits, at the instant of the hit; it may move the clock. */
+/** Calls `check` after each of many random hits, at the instant of the hit. `check` may move the clock. */
 function afterHits(
   policies: Policies,
   costs: readonly number[],
@@ -37,7 +37,7 @@ function afterHits(
 }
 
 describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
-  test('has no more units just before the announced instant, and at least one more unit at that instant', () => {
+  test('has the same number of units until just before the announced instant, and more units at that instant', () => {
     afterHits(policies, [1, 1, 2, 3, 6, 0.5], (peek, decision, clock) => {
       const now = clock.now();
       for (const [i, state] of decision.policies.entries()) {

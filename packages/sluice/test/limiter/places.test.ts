@@ -123,7 +123,7 @@ describe('keep', () => {
     expect([limiter.peek('k').remaining, inner.size]).toEqual([1, 1]);
   });
 
-  test('releases the renewed place when it is released during a renewal', async () => {
+  test('does not keep a place that is released while its renewal is in flight', async () => {
     const clock = manualClock(START);
     const inner = memory({ clock });
     const answers: (() => void)[] = [];

@@ -178,7 +178,7 @@ describe('acquire', () => {
     expect(woken.map(([who]) => who)).toEqual(['a', 'd', 'b', 'c']);
   });
 
-  test('a full queue neither denies nor delays a fresh key, and reports a correct wait', async () => {
+  test('a denial because of a full queue reports the correct wait, and a fresh key is neither denied nor delayed', async () => {
     const { clock, limiter } = open('1/s', { maxWaiting: 3 });
     const waiting = Array.from({ length: 4 }, () => limiter.acquire('busy'));
     await settled();
@@ -189,7 +189,7 @@ describe('acquire', () => {
     expect((await Promise.all(waiting)).map(({ allowed }) => allowed)).toEqual([true, true, true, true]);
   });
 
-  test('lets at most twice maxWaiting callers wait for all keys together, and answers every further caller without a wait', async () => {
+  test('lets at most twice maxWaiting callers wait for all keys together, and answers every further caller immediately', async () => {
     const { limiter } = open('1/s', { maxWaiting: 5 });
     const keys = Array.from({ length: 11 }, (_, i) => `key ${i}`);
     for (const key of keys) await limiter.acquire(key);

@@ -165,7 +165,7 @@ describe('tRPC 11:', () => {
     const connection = new Redis(port, '127.0.0.1', { retryStrategy: () => null, maxRetriesPerRequest: 0 });
     connection.on('error', () => {});
     cleanups.push(() => connection.disconnect());
-    // Create all of them before the client gives up, because a closed client is rejected.
+    // Create all stores before the client gives up, because `redis` rejects a closed client.
     const [thrown, denied, allowed] = (['throw', 'deny', 'allow'] as const).map((onFailure) => ({
       limiter: createLimiter('2/h', { store: redis(connection, { onFailure, deadline: 50 }), name: 'api' }),
     }));
@@ -229,7 +229,7 @@ describe('tRPC 11:', () => {
       await expect.poll(() => limiter.peek('k').remaining).toBe(2);
     });
 
-    it('releases its place if the client disconnects before it starts', async () => {
+    it('releases its place if the client disconnects before the first value is read', async () => {
       const limiter = createLimiter(concurrency({ limit: 1, lease: '1h' }));
       const abort = new AbortController();
       async function* values() {

@@ -177,7 +177,7 @@ describe('11. checks that take longer the more hits there were', () => {
   test('Redis needs no more time for 30,000 recorded hits than for one', async () => {
     const limiter = limiterOn();
     /**
-     * The time of a check in microseconds, as measured by the server. The minimum of several, because it may be
+     * The time of a check in microseconds, as measured by the server. The minimum of several checks, because a check may be
      * interrupted.
      */
     const work = async (key: string, cost: number) => {
@@ -239,7 +239,7 @@ describe('11. checks that take longer the more hits there were', () => {
     expect(await bytesOf(client, () => limiter.limit('k'), 5)).toBeGreaterThan(few + 30 * 1000);
   });
 
-  /** The bytes that the server sent for one call. The minimum of several, because other clients may use it. */
+  /** The bytes that the server sent for one call. The minimum of several calls, because other clients may use the server. */
   async function bytesOf(from: Redis, call: () => Promise<unknown>, rounds: number): Promise<number> {
     const sent = async () => Number(/total_net_output_bytes:(\d+)/.exec(await from.info('stats'))?.[1]);
     let least = Infinity;
@@ -266,7 +266,7 @@ describe('12. resets that leave a count of −1', () => {
         expect((await limiter.peek('k')).remaining).toBe(3);
         expect(await passed(limiter, 'k', 10)).toBe(3);
 
-        // Also if others have charged the key since: more is refunded than they took.
+        // Also if the key was charged again after the reset, and the refund is larger than that charge.
         await limiter.reset('k');
         await limiter.take('k');
         await limiter.refund('k', 3);

@@ -153,7 +153,7 @@ describe('9. blocked keys evicted by a flood', () => {
     Object.entries(kinds(5, HOUR)).map(([kind, policy]) => ({ ...bounded, kind, policy })),
   );
 
-  /** Takes five times as many new keys as there is room for, within a second. */
+  /** Takes a unit from five times as many new keys as the store has room for, within a second. */
   function flood(limiter: Limiter, clock: ManualClock, keys = 5000): void {
     for (let i = 0; i < keys; i++) {
       if (i % 5 === 0) clock.advance(1);

@@ -13,7 +13,7 @@ const KEPT = 5000;
 /** Milliseconds of float error. */
 const GRAIN = 0.001;
 
-/** A denial by the store, by this process's clock. */
+/** A denial by the store, with times from this process's clock. */
 interface Denied {
   readonly cost: number;
   until: number;

@@ -80,7 +80,7 @@ export function sameAsMemory(backend: Backend): Scenario {
         const began = steady();
         const expected = await Promise.all(asks.map((ask) => ask(here)));
         const answers = await Promise.allSettled(asks.map((ask) => ask(there)));
-        // The model does not know which rows the store lost, or what it counted without an answer.
+        // The model does not know which rows the store lost, or which hits it counted without answering them.
         if (injector.epoch !== epoch) break;
         const failed = answers.filter((answer) => answer.status === 'rejected');
         for (const { reason } of failed)

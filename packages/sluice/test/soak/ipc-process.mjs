@@ -64,7 +64,7 @@ async function work() {
           if (allowed) report.passed.push([name, asked, told, taken]);
           else counts.denied++;
           if (allowed && i % 4 === 0) {
-            // Until the refund is answered, it may reach the store within the next ten seconds.
+            // If the refund is never answered, it may reach the store at any time in the next ten seconds.
             const given = [name, told, told + 10_000, taken];
             report.given.push(given);
             await limiters[name].refund('key', taken);

@@ -3,7 +3,7 @@ import { Ledger, type Instant, steadily } from './ledger.ts';
 
 const OPTIONS = { burst: 10, rate: 0.1 };
 
-/** A ledger with one unit every `gap` milliseconds, each decided when it was asked. `clock` converts to the machine's time. */
+/** A ledger with one unit every `gap` milliseconds, each decided immediately. `clock` converts to the machine's time. */
 function ledgerOf(units: number, gap: number, clock = (time: number): number => time): Ledger {
   const ledger = new Ledger(OPTIONS);
   for (let i = 0; i < units; i++) {
@@ -43,7 +43,7 @@ test('the ledger does not report an excess when the clock was set forward or bac
   expect(passed(14, 64)).toBe(0);
   expect(passed(-14, 36)).toBe(0);
   expect(passed(14, 50)).toBeCloseTo(1.4, 6);
-  // The clock was set back while an answer was in flight: it may have been decided before or after.
+  // The clock was set back while a check was in flight, so the decision may have been made before or after that.
   const back = new Ledger(OPTIONS);
   back.add({ steady: 0, machine: 0 }, { steady: 100, machine: -14 }, 20);
   expect(back.excess()).toBe(0);

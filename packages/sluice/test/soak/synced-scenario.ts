@@ -36,7 +36,7 @@ export function syncedNodes(backend: Backend): Scenario {
   const scenario = `${backend.name}: synced`;
   const { losses } = backend.injector;
   return async (run) => {
-    // A node decides by an answer from before a loss until its next request.
+    // After a loss, a node still decides by an answer from before the loss, until its next request.
     const ledger = new Ledger({ burst: LIMIT, rate: LIMIT / 1000, kept: EVERY + DEADLINE, grain: 1 });
 
     function open(): Node {

@@ -202,7 +202,7 @@ for (const [name, make] of Object.entries(ALL)) {
   });
 }
 
-describe('the value in Redis, by the server’s own clock,', () => {
+describe('the value in Redis, with the server’s own clock,', () => {
   const store = redis(client, { onFailure: 'throw', deadline: '30s' });
 
   test('is a bare row again once the other version has expired', async () => {
@@ -240,7 +240,7 @@ describe('the value in Redis, by the server’s own clock,', () => {
     },
   );
 
-  test('can contain a long log that grows and shrinks next to another version', async () => {
+  test('holds a log that grows and shrinks, without changing the count of another version', async () => {
     const name = `versions ${process.pid} ${++names}`;
     const log = createLimiter('300/300ms sliding-log', { store, name });
     const policy = fixedWindow({ limit: 100_000, per: '1d', align: 'first' });

@@ -1,10 +1,10 @@
 /**
  * Compares slidingLog with RisingStack's rate-limiter.
  *
- * If the original kept an exact log, these must agree: the acknowledged and the remaining actions, and within 1 µs the wait
- * until the same number is allowed (again). If the original breaks a promise of its readme, the promised answer is expected.
- * 'binary' takes all or nothing, 'nary' takes what fits, and 'uniform' counts and acknowledges every action, so its remaining
- * number can be negative, for which Sluice shows 0.
+ * If the original kept an exact log, these must agree: the acknowledged actions, the remaining actions, and, within 1 µs, the
+ * wait until the same number of actions is allowed. If the original breaks a promise of its readme, the promised answer is
+ * expected. 'binary' takes all or nothing, 'nary' takes what fits, and 'uniform' counts and acknowledges every action. With
+ * 'uniform', the original's number of remaining actions can be negative. Sluice then shows 0.
  *
  * If the original kept a coarse grid, which admits too much, Sluice must acknowledge at most the limit in any interval.
  */

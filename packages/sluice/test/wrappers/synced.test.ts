@@ -245,7 +245,7 @@ describe('with one node,', () => {
       expect(limiter.take('alice')).toMatchObject({ allowed: false, source: 'lease' });
     });
 
-    test('makes hits that wait for it call the store themselves, concurrently', async () => {
+    test('causes each hit that waited for it to call the store itself, concurrently with the others', async () => {
       fallBack();
       const apply = store.apply.bind(store);
       let [inFlight, most] = [0, 0];

@@ -157,7 +157,7 @@ describe('limitedFetch', () => {
 });
 
 describe('a retry', () => {
-  test('follows a 429 or 503 at most twice, and then the last response is returned', async () => {
+  test('is made at most twice after a 429 or 503, and then the last response is returned', async () => {
     const clock = swiftClock();
     for (const status of [429, 503]) {
       let count = 0;
@@ -173,13 +173,13 @@ describe('a retry', () => {
     expect(visits.length).toBe(6);
   });
 
-  test('does not follow a network error', async () => {
+  test('is not made after a network error', async () => {
     const { url, visits } = await serve((_visit, response) => void response.destroy());
     await expect(limitedFetch(fetch)(url)).rejects.toThrow('fetch failed');
     expect(visits.length).toBe(1);
   });
 
-  test('waits a random part of a backoff that doubles', async () => {
+  test('waits for a random part of a backoff that doubles each time', async () => {
     for (const part of [0, 0.5, 0.999]) {
       const clock = swiftClock();
       const { url, visits } = await serve(() => [503], clock);
@@ -234,7 +234,7 @@ describe('a retry', () => {
     expect(visits.length).toBe(20 + 1 + 10);
   });
 
-  test('does not follow a request with a non-idempotent method unless the method is listed', async () => {
+  test('is not made for a non-idempotent method unless the method is listed', async () => {
     const clock = swiftClock();
     const { url, visits } = await serve(() => [503], clock);
     await limitedFetch(fetch, { clock })(url, { method: 'POST', body: 'order' });
@@ -468,7 +468,7 @@ describe('limitedFetch with a limiter', () => {
     expect(limiter.peek('http://127.0.0.1:1').remaining).toBe(3);
   });
 
-  test('spaces calls on Redis, and with a maxWait of 0 sends only calls that need not wait', async () => {
+  test('spaces calls if the limiter uses Redis, and sends only calls that need not wait if maxWait is 0', async () => {
     const client = new Redis(inject('redisPort'));
     onTestFinished(() => client.disconnect());
     const { url } = await serve(() => [200]);

@@ -1,5 +1,5 @@
 /**
- * Tests that limitedFetch respects the waits that servers announce, with real responses and by the time at which the next call
+ * Tests that limitedFetch respects the waits that servers announce. The tests use real responses, and check when the next call
  * arrives.
  */
 import fc from 'fast-check';

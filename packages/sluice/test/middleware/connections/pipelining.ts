@@ -81,8 +81,8 @@ const claimsOf = (app: App): readonly Claim[] => [
       );
       socket.resetAndDestroy();
       await closed;
-      // Half of the requests are charged while their responses wait, the other half after Node has given the responses the
-      // closed socket.
+      // Half of the requests are charged while their responses wait, the other half after Node has assigned the closed socket
+      // to their responses.
       const half = [...decided.values()];
       for (const decide of half.splice(0, MANY / 2)) decide();
       audit.release();

@@ -29,7 +29,8 @@ const OTHERS: Readonly<
 > = {
   'redis 7': { make: onServer('redisPort'), hits: 1200, atOnce: 6, back: true },
   valkey: { make: onServer('valkeyPort'), hits: 300, atOnce: 60, back: true },
-  // On a fresh row, a refund writes nothing here but the time elsewhere, which only shows when the clock goes back.
+  // In the next two stores, a refund to a fresh row writes nothing. In the other stores it writes the time, which makes a
+  // difference only when the clock goes back.
   'shared memory': {
     make: (clock) => sharedMemory({ clock, maxKeys: 1000 }),
     hits: 1200,
@@ -75,8 +76,8 @@ const CASES: [inherit: LimiterOptions['inherit'], name: string, versions: readon
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
 
 /**
- * Makes every call with the same tier. Hits of one tier are sent in one batch. A block, its end or a reset is a hit of the base tier,
- * so it would arrive before or after that batch.
+ * Makes every call with the same tier, because hits of one tier are sent in one batch. A take replaces block, unblock and reset,
+ * which would be hits of the base tier and would arrive before or after that batch.
  */
 function inTier(limiter: AnyLimiter, tier: string | undefined): AnyLimiter {
   if (tier === undefined) return limiter;

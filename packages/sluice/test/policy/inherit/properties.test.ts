@@ -44,7 +44,7 @@ interface Version {
 
 const limit = fc.integer({ min: 1, max: 20 });
 
-/** Two versions of each algorithm with any numbers. Windows have the same length, because other lengths are other windows. */
+/** Two versions of each algorithm with any numbers. Their windows have the same length, so both count in the same windows. */
 const PAIRS: Readonly<Record<string, fc.Arbitrary<readonly [Version, Version]>>> = {
   gcra: pairOf(
     fc
@@ -76,7 +76,7 @@ function pairOf(version: fc.Arbitrary<Version>): fc.Arbitrary<readonly [Version,
   return fc.tuple(version, version);
 }
 
-/** A duration of one window can overlap two windows. */
+/** An interval that is as long as one window can overlap two windows. */
 function windowed(policy: Policy, units: number): Version {
   return { policy, limit: units, comesBack: (span) => Math.ceil(span / 900) * units };
 }
@@ -115,7 +115,7 @@ function admitted(
   return grants;
 }
 
-/** Yields every duration that begins and ends with a grant. */
+/** Yields every interval that begins and ends with a grant. */
 function* spans(grants: readonly Grant[]): Generator<{ length: number; inside: readonly Grant[] }> {
   for (let from = 0; from < grants.length; from++) {
     for (let to = from + 1; to <= grants.length; to++) {

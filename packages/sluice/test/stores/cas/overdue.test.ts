@@ -52,7 +52,7 @@ test('checks whose deadline passed while they waited for another check are not d
   expect(service.puts).toBe(1);
 });
 
-test('a check is not charged after its deadline when a later check of the same round is repeated', () =>
+test('a check is not charged after its deadline when another check of the same round is repeated', () =>
   punctually(50, async () => {
     let kept: { value: Uint8Array; version: number } | undefined;
     const gates: ((wrote: boolean) => void)[] = [];

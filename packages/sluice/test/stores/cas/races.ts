@@ -7,10 +7,10 @@ import type { Claim } from '../../../src/testing/index.ts';
 export function races(open: () => CasService<unknown>): Claim[] {
   return [
     ...[0, 1].map((used) => ({
-      name: `a race for a row with ${used} used is run again, on what the winner left`,
+      name: `the loser of a race for a row with ${used} used units decides again, on the row that the winner wrote`,
       run: () => race(open(), open(), used),
     })),
-    { name: 'a put that comes too late says so and writes nothing', run: () => late(open()) },
+    { name: 'a put that comes too late returns false and writes nothing', run: () => late(open()) },
   ];
 }
 

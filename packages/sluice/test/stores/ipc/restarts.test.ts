@@ -70,7 +70,7 @@ describe.each(['close', 'exit', 'SIGTERM', 'SIGKILL'])(
       const all = await answers;
       const failed = all.reduce((sum, { sources }) => sum + (sources['fallback'] ?? 0), 0);
       expect(total(all)).toBeLessThanOrEqual(limit);
-      // At most the lines that were decided but not answered when the process ended.
+      // A check that was decided but not answered when the process ended was counted, although it failed.
       expect(total(all)).toBeGreaterThanOrEqual(limit - failed);
       expect(failed).toBeLessThanOrEqual(2 * 8);
     });
@@ -129,7 +129,7 @@ describe('a process that takes over', () => {
     }
     const before = await seen(first.store);
     await first.store.close();
-    // The second reads lines and writes cells; the third reads those cells.
+    // The second store reads logged hits and writes cells. The third store reads these cells.
     for (let i = 0; i < 2; i++) {
       const next = await serving(path, clock);
       expect(await seen(next.store)).toEqual(before);

@@ -43,7 +43,8 @@ describe('table', () => {
   });
 
   test('grows correctly even if its size estimates are far too low', () => {
-    // Until a generation is moving, every row looks fully replenished, so the sample makes the next generation far too small.
+    // Unless rows are being moved from an old generation, every row looks fully replenished, so the estimate makes the next
+    // generation far too small.
     const migrates = () => table.generations.old !== undefined;
     const table = new Table(
       { ...kind, evictionWeight: (cells, at, now) => (migrates() ? Math.max(0, cells[at] - now) : 0) },

@@ -1,4 +1,4 @@
-/** A plain take skips the hit. It must decide exactly as `apply` does, whatever happened before. */
+/** A plain take sends no hit to `apply`. It must decide exactly as `apply` would, whatever happened before. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createLimiter, type Decision, type Limiter, memory } from '../../../src/index.ts';
@@ -10,7 +10,7 @@ import { CASES } from '../../support/policies.ts';
 
 const START = 1_700_000_000_000;
 
-/** A wrapper that replaces `apply`, as users write it. Its limiters send a hit for every take. */
+/** A wrapper that replaces `apply`, as wrappers of users do. Its limiters send a hit for every take. */
 function wrapped(store: MemoryStore, seen: (hit: Hit) => void = () => {}): MemoryStore {
   return {
     ...store,
@@ -84,7 +84,7 @@ describe('a plain take', () => {
             limit++;
             const decisions = sides.map(({ limiter, store }) =>
               act(limiter, store, step, () => {
-                // Another version of the limiter, whose rows are the same if its algorithm is.
+                // Another version of the limiter. Both versions use the same rows if their algorithms are the same.
                 const other = createLimiter(`${limit}/min`, { store: { ...store }, name: 'api' });
                 other.take(step.key);
               }),

@@ -131,7 +131,7 @@ describe.each(Object.entries(CASES))('%s', (name, { policies }) => {
 
 test('the Postgres store retries after deadlocks and serialization failures, and limits stay exact', async () => {
   const strict = server.pool({ options: '-c default_transaction_isolation=serializable' });
-  /** Real conflicts between transactions depend on chance, so every fifth statement fails with their codes. */
+  /** Real conflicts between transactions depend on chance, so every fifth statement fails with the code of a conflict. */
   let asked = 0;
   const failing = {
     async query(text: string, values: unknown[]) {

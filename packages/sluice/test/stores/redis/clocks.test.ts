@@ -58,7 +58,7 @@ describe('processes whose clocks are an hour apart', () => {
 
 describe('a clock that jumps', () => {
   const JUMP = 10_000;
-  // A fixed time, so that windows are the same in every run. Each window starts 30 s earlier.
+  // A fixed time, so that windows are the same in every run. A window of a minute has started 30 s before it.
   const START = 1_700_000_010_000;
   const KINDS: Readonly<Record<string, Policy>> = {
     gcra: gcra({ limit: 10, per: '1m' }),

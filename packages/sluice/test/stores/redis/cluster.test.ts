@@ -96,8 +96,8 @@ describe.each(NAMES)('the Redis store on a cluster, through %s,', (client) => {
     await inFlight(16, 64, async () => {
       if ((await wide.takeMany(items)).allowed) admitted++;
     });
-    // Two concurrent calls may each hold what the other one needs. Run one at a time, the remaining calls are
-    // admitted.
+    // Two concurrent calls may each hold what the other one needs. Calls that are made one at a time get the
+    // remaining units.
     while ((await wide.takeMany(items)).allowed) admitted++;
     expect(admitted).toBe(30);
     await until(async () => (await wide.peek('user')).remaining === 20);

@@ -142,8 +142,8 @@ describe('a flood on a denied key', () => {
     return decided;
   }
 
-  // The limit is used up beforehand or not. If not, the first checks are in flight before any denial is
-  // known.
+  // In the last case, the limit is not used up beforehand, so the first checks are in flight before any denial
+  // is known.
   test.each([
     ['one at a time', gcra({ limit: 1, per: '100ms' }), 1],
     ['five at a time', slidingLog({ limit: 5, per: '200ms', resolution: 1 }), 5],
@@ -319,8 +319,8 @@ describe('a remembered denial', () => {
     await tiered.take('b', 10);
     await tiered.take('b', 10);
     expect((await tiered.take('b', 10)).source).toBe('deny-cache');
-    // A minute's worth costs less than what the hourly policy took, but the denial was made by another
-    // policy.
+    // The remembered denial was for the same cost, but another policy made it, so it does not apply to this
+    // tier.
     expect((await tiered.take('b', { cost: 10, tier: 'pro' })).source).toBe('store');
     expect((await createLimiter(HOURLY, { store, name: 'else' }).take('a')).allowed).toBe(true);
   });

@@ -94,7 +94,7 @@ describe('a charge', () => {
         { key: 'a', cost: 200 },
         { limiter: full as never, key: 'a' },
       ]);
-      // Runs between its peeks and its takes.
+      // This take runs between the peeks and the takes of takeMany.
       full.take('a');
       await taken;
       await wait();

@@ -10,7 +10,7 @@ export interface Blow {
   readonly key: string;
   /** Number of keys, each starting with `key`, that are checked in turn; if undefined, only `key` itself. */
   readonly keys?: number | undefined;
-  /** Number of concurrent checks, and of checks in total. */
+  /** `lanes` is the number of concurrent checks, `checks` the total number of checks. */
   readonly lanes: number;
   readonly checks: number;
 }

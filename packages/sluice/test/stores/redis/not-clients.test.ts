@@ -34,7 +34,7 @@ test.each<[string, unknown, string]>([
   ['a URL', new URL('redis://localhost'), 'is an address; pass a client that is connected to it'],
   ['the class of ioredis', Redis, 'is a function; pass the client that it creates'],
   ['createClient that was not called', createClient, 'is a function; pass the client that it creates'],
-  ['a function of your own', () => {}, 'is a function; pass the client that it creates'],
+  ['a custom function', () => {}, 'is a function; pass the client that it creates'],
   ['the module', iovalkey, 'is a module; pass a client'],
   ['a promise of a client', Promise.resolve(unconnected), 'is a promise; await it and pass the client'],
   ['a pipeline of ioredis', unconnected.pipeline(), 'is a pipeline or transaction'],

@@ -118,7 +118,7 @@ describe('the connection of the store', () => {
     client.destroy();
   });
 
-  test('is required if the settings of ioredis would send a command twice', () => {
+  test('is required if ioredis may send a command twice, so a client that cannot be duplicated is rejected', () => {
     const client = ioredis(server.port);
     onTestFinished(() => client.disconnect());
     const wrapped = (options: object): RedisClient =>

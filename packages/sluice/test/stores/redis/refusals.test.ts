@@ -38,7 +38,7 @@ interface Sulk {
   stop(): Promise<unknown>;
 }
 
-/** A server that one command makes reject commands, and another command makes accept them again. */
+/** A server that `refuse` makes reject commands, until `relent` is called. */
 async function told(
   args: readonly string[],
   refuse: (control: ReturnType<typeof ioredis>) => Promise<unknown>,

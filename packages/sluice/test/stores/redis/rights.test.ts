@@ -15,7 +15,7 @@ const PAGE = new URL(
   '../../../../../docs/decisions/0017-evalsha-and-not-redis-functions.md',
   import.meta.url,
 );
-/** The permissions that a user needs, according to the page. */
+/** The permissions that a user needs, according to decision 17. */
 const RIGHTS = /needs permission for ([^.]*)\./
   .exec(readFileSync(PAGE, 'utf8'))![1]
   .match(/\b[A-Z]{3,}\b/g)!
@@ -157,7 +157,7 @@ describe('a missing permission', () => {
   test.each<[string, (port: number) => RedisClient]>([
     ['ioredis', (port) => ioredis(port, { username: 'sluice', password: 'wrong' })],
     ['node-redis', (port) => createClient({ url: `redis://sluice:wrong@127.0.0.1:${port}` })],
-  ])('is reported in the same way as a wrong password, through %s', async (_, make) => {
+  ])('has the same error code as a wrong password, through %s', async (_, make) => {
     const client = make(server.port);
     const { error } = await outcome(() => limiterOn(client).take('a'));
     expect(error).toMatchObject({ code: 'ERR_PERMISSION' });

@@ -1,4 +1,4 @@
-/** A thread that dies before any single write of a take: the next thread finds the old row or the new one, never a mix. */
+/** A thread may die before any of the writes of a take. The next thread finds the old row or the new one, never a mix. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { createLimiter, gcra, memory } from '../../../src/index.ts';
 import type { Hit } from '../../../src/engine/contract.ts';
@@ -16,7 +16,7 @@ const START = 1_700_000_000_000;
 const real = Atomics;
 afterEach(() => vi.unstubAllGlobals());
 
-/** The layout as a thread sees it that dies before its write number `last`. The dead write nothing, not even to unlock. */
+/** The layout for a thread that dies before write number `last`. After that, the thread writes nothing, not even to unlock. */
 function mortal(layout: Layout, last: number) {
   const arrays = new Map<object, Int32Array>();
   let writes = 0;
@@ -113,7 +113,8 @@ test('a thread that dies at any point of a take leaves either the old row or the
     expect(writes()).toBe(last - 1);
     break;
   }
-  // Lock, time, ten words and cells of the journal, its slot: then armed. Seven writes to the slot, unlock.
+  // The writes before the journal is armed: the lock, the time, ten words and cells of the journal, and its slot. The writes
+  // after that: seven to the slot of the row, and the unlock.
   expect(found.indexOf('new')).toBeGreaterThan(10);
   expect(found.slice(found.indexOf('new')).every((which) => which === 'new')).toBe(true);
   expect(found.length - found.indexOf('new')).toBeGreaterThan(7);

@@ -42,13 +42,16 @@ describe('shared memory makes exactly the same decisions as memory', () => {
     }
     if (verb === 4 && span % 10 === 0) return limiter.block(key, span);
     if (verb === 5 && span % 10 === 0) return limiter.reset(key);
-    // A take without other options has a shorter way through the store.
+    // A take without other options has a shorter path through the store.
     if (verb % 6 === 0) return limiter.take(key, cost);
     const mode = (['whole', 'partial', 'always'] as const)[verb % 3];
     return limiter.take(key, { cost, mode });
   }
 
-  /** Memory keeps a row of zeros where this store keeps none, and a refund to it may leave a quarter of a microsecond. */
+  /**
+   * Allows for small differences. Memory keeps a row of zeros where shared memory keeps no row, and a refund to such a row may
+   * leave a quarter of a microsecond in it.
+   */
   function forgiving(value: unknown): unknown {
     if (typeof value === 'number' && Number.isFinite(value)) return expect.closeTo(value, 3);
     if (Array.isArray(value)) return value.map(forgiving);
@@ -227,7 +230,7 @@ test('a check that lost its lock to another check is repeated, and both are coun
   let readings = 0;
   const clock = {
     now() {
-      // In the middle of a check, for longer than other threads wait.
+      // Interrupts a check with another check, which waits for the lock and then takes it over.
       if (++readings === 1) other.take('k');
       return Date.now();
     },

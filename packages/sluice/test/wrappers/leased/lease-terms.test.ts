@@ -85,7 +85,10 @@ function haphazard(terms: Terms, seed: number, { returnable, left }: Habits): Sp
   return spends;
 }
 
-/** Holders lease as fast as units are replenished, hold them for a lease, and spend them together with all units left. */
+/**
+ * Holders lease units as they are replenished, and hold them until a lease is about to end. Then they spend all of them, and all
+ * units left in the store.
+ */
 function hoarded(terms: Terms, left: Habits['left']): Spend[] {
   const clock = manualClock(1_700_000_000_000);
   const store = memory({ clock });

@@ -172,7 +172,7 @@ describe('an exhausted key', () => {
     expect(asked.filter((what) => what.startsWith('take'))).not.toEqual([]);
   });
 
-  test('reports the largest cost that can pass as its limit', async () => {
+  test('reports, as its limit, the largest cost that can pass', async () => {
     const limiter = limiterOf(BUCKET);
     await warm(limiter);
     const { limit, policies } = await limiter.peek('bob');
@@ -445,7 +445,7 @@ describe('a store that does not answer', () => {
   });
 });
 
-describe('limits too small to lease pass the conformance suite of every store', () => {
+describe('leased() passes the conformance suite with limits that are too small for leases', () => {
   for (const { name, run } of conformance((now) => leased(memory({ clock: now }), { clock: now })))
     test(name, () => run());
 });

@@ -141,7 +141,7 @@ describe('with a burst of 10,000 units and 16 nodes', () => {
     Object.entries(GOALS).map(([name, policies]) => [load, name, policies, perSecond] as const),
   );
   test.each(cases)(
-    'under %s, %s admits nothing above the limit and at least 95 % of what direct checks admit, with at most 0.02 calls per decision',
+    'at %s, %s admits nothing above the limit and at least 95 % of what direct checks admit, with at most 0.02 calls per decision',
     async (_, name, policies, perSecond) => {
       // A log gets longer leases only after its demand was observed for a while.
       const length = name === 'sliding log' && perSecond === 500 ? 120_000 : 40_000;

@@ -1,4 +1,4 @@
-/** What a node asks the store of `leased`, and when. */
+/** Tests which hits a node of `leased` sends to its store, and when. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import {
   createLimiter,
@@ -155,14 +155,14 @@ describe('the store is called again for an exhausted key', () => {
   }
 
   test('after a fraction of the duration of a short lease, if the bucket is replenished earlier', async () => {
-    // 0.4 leases of one second, and up to half as much longer.
+    // 0.4 times the duration of a lease, which is one second. Depending on `random`, up to half as much is added.
     expect(await deniedFor(BUCKET, 1000, 0)).toBeCloseTo(400, -2);
     ({ clock, asked, store } = askedStore());
     expect(await deniedFor(BUCKET, 1000, 1)).toBeCloseTo(600, -2);
   });
 
   test('after the duration of a few leases, if the window ends later', async () => {
-    // 3.2 leases of five seconds, because another node may return units.
+    // 3.2 times the duration of a lease, which is five seconds, because another node may return units.
     expect(await deniedFor(DAY, 1000, 0)).toBeCloseTo(16_000, -2);
   });
 });
@@ -230,7 +230,7 @@ describe('the store of a key', () => {
     expect(key.isSlow).toBe(true);
   });
 
-  test('announces the later of two instants: the end of its own wait and the end that the store announced', async () => {
+  test('announces the node’s own wait or the wait that the store announced, whichever ends later', async () => {
     answer = { ...createLimiter(BUCKET).take('k'), retryAfter: 500 };
     const [key] = keyStore();
     await key.debit(1, terms.plan);

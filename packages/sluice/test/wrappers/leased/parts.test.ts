@@ -18,7 +18,7 @@ function terms(policies: Policies, longest = 5000): Terms {
 }
 
 describe('lease terms', () => {
-  test('are correct for a window', () => {
+  test('of a window allow renewable leases of five seconds, and costs up to the whole limit', () => {
     const day = terms(DAY);
     expect(day).toMatchObject({
       duration: 5000,
@@ -37,7 +37,7 @@ describe('lease terms', () => {
     expect(day.longPlan).toBe(day.plan);
   });
 
-  test('are correct for a bucket', () => {
+  test('of a bucket allow leases of 2.5 seconds that cannot be renewed, and costs up to the reduced burst', () => {
     const bucket = terms(BUCKET);
     expect(bucket).toMatchObject({
       duration: 2500,
@@ -56,7 +56,7 @@ describe('lease terms', () => {
     expect(bucket.longPlan).toBe(bucket.plan);
   });
 
-  test('are correct for a log', () => {
+  test('of a log allow leases of five seconds that cannot be renewed, and make the log count units for 2.4 seconds longer', () => {
     const log = terms(LOG);
     expect(log).toMatchObject({
       duration: 5000,
@@ -108,7 +108,7 @@ describe('lease terms', () => {
   const granted = (taken: number, ...resetAfter: number[]): Decision =>
     ({ taken, policies: resetAfter.map((each) => ({ resetAfter: each })) }) as unknown as Decision;
 
-  test('let a lease end with its window, with its log or after the maximum duration', () => {
+  test('let a lease end when its units expire in a window or a log, or after the maximum duration', () => {
     const short = terms(DAY).leaseFrom(granted(100, 3000), 1000);
     expect(short).toMatchObject({ left: 100, granted: 100, askedAt: 1000, unitsPerMs: Number.MAX_VALUE });
     expect([short.end, short.windowEnd, short.countedUntil]).toEqual([3997, 3997, 3997]);

@@ -94,7 +94,7 @@ test('four processes admit no more than the limit while one is killed and one st
   const script = await calls();
   const spends = await harvest();
 
-  // Reports of a millisecond or two carry the time of their end, so units may seem to pass later than they did.
+  // A report covers a millisecond or two and has the time of its end, so units may seem to pass later than they did.
   const allowed = gcra({ ...policy, burst: policy.burst + 20 });
   expect(overAdmitted(allowed, spends)).toBe(0);
   expect(total(spends)).toBeGreaterThan(8000);

@@ -28,7 +28,7 @@ describe('a hit', () => {
     expect(result).toBe('deadline');
   });
 
-  test('has until two seconds after the first hit if the store has never answered, but at least the usual deadline', async () => {
+  test('may wait until two seconds after the first hit if the store has never answered, and always for the usual deadline', async () => {
     const { network, limiter } = overNewNetwork('10/day', { onFailure: 'throw', deadline: 200 });
     network.delay = 10_000;
     const results: [number, unknown][] = [];
@@ -114,7 +114,10 @@ describe('a hit', () => {
 });
 
 describe('a queue of deadlines', () => {
-  /** Expired deadlines, as name and time since the test began, rounded: fake timers run setImmediate a millisecond later. */
+  /**
+   * Expired deadlines: the name, and the time since the test began. Times are rounded, because fake timers run setImmediate a
+   * millisecond later.
+   */
   let expired: [string, number][];
   let start: number;
   beforeEach(() => {
@@ -167,7 +170,7 @@ describe('a queue of deadlines', () => {
     expect(expired).toEqual([['b', 110]]);
   });
 
-  test('expires deadlines that were given their own end in the order of their ends', async () => {
+  test('expires deadlines in the order of their ends if each was given its own end', async () => {
     const queue = deadlines(100);
     queue.set(named('d'), start, start + 400);
     queue.set(named('b'), start, start + 200);

@@ -1,4 +1,4 @@
-/** The answers that `onFailure` selects while the store cannot be asked. */
+/** The answers that `onFailure` selects while the store cannot be reached. */
 import { describe, expect, test } from 'vitest';
 import {
   concurrency,
@@ -71,7 +71,7 @@ describe("onFailure: 'allow'", () => {
 });
 
 describe("onFailure: 'local'", () => {
-  test('is the default, and counts the whole limit in this process', async () => {
+  test('is the default, and applies the full limit in this process', async () => {
     for (const limiter of [limiterOver('3/day', undefined), limiterOver('3/day', { local: 1 })]) {
       for (let left = 2; left >= 0; left--)
         expect(await limiter.take('k')).toMatchObject({ remaining: left, source: 'fallback' });

@@ -27,7 +27,7 @@ const LOST = new Error('read ECONNRESET');
 const READ_ONLY = new Error("READONLY You can't write against a read only replica.");
 const DEADLINE = 100;
 
-/** Makes a call whose hit reaches the store when it is this old, and whose caller is answered at the deadline. */
+/** Makes a call whose hit reaches the store after `age` milliseconds, and whose caller is answered at the deadline. */
 async function late(setup: Setup, age: number, call: () => Promise<unknown>): Promise<unknown> {
   setup.network.delay = age;
   const outcome = call().catch((error: unknown) => error);
