@@ -129,7 +129,7 @@ function kindsOf(plan: Plan): Kinds | undefined {
   };
 }
 
-/** The plan with B′ instead of B, and with logs that remember entries for σ longer. Decisions report these limits. */
+/** The plan with the reduced burst B′ and with logs that remember entries for σ longer. Decisions report these limits. */
 function reducedPlan(plan: Plan, { all }: Kinds, duration: Millis, bindingDuration: Millis): Plan {
   return {
     ...plan,
