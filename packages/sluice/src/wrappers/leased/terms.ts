@@ -85,7 +85,7 @@ export function termsOf(plan: Plan, maxDuration: Millis, nodes: number): Terms |
   const largestCost = Math.min(...reduced.policies.map(({ limit }) => limit));
   if (largestCost < MIN_UNITS_PER_NODE * nodes) return undefined;
 
-  /** Number of units that one node gets if the units that are replenished in that time are divided evenly among all nodes. */
+  /** Number of units that one node gets if the units that are replenished within `time` are divided evenly among all nodes. */
   const evenShare = ({ limit, window }: LeasablePolicy, time: Millis): number =>
     (limit * time) / (window * nodes);
   const window = Math.max(...all.map((policy) => policy.window));
