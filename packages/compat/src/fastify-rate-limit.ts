@@ -46,7 +46,10 @@ interface Params {
   };
 }
 
-/** How long the number of requests that a client made while it was limited is kept, starting with the first such request. */
+/**
+ * Requests that a client makes while it is limited are counted separately. This count is kept for this long, starting with the
+ * first such request.
+ */
 const MEMORY: Millis = 30 * 24 * 60 * 60 * 1000;
 
 /**

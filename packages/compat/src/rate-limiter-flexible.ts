@@ -164,7 +164,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** Blocks the key for this many seconds, by setting its consumed points above the limit. 0 means forever. */
+  /** Blocks the key for `secDuration` seconds, by setting its consumed points above the limit. 0 means forever. */
   block(key: Key, secDuration: number): Promise<RateLimiterRes> {
     return this.insured(
       () => this.put(nameOf(key), Math.floor(this.points) + 1, secDuration),
@@ -230,7 +230,10 @@ class PointLimiter implements RateLimiterLike {
     return span;
   }
 
-  /** Delays the result by an equal part of the remaining duration, but at least by the minimum delay. */
+  /**
+   * Delays the result by an equal share of the remaining duration, so that the remaining points are spread over it. The minimum
+   * delay is a lower bound.
+   */
   private async spread(res: RateLimiterRes): Promise<RateLimiterRes> {
     const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = res;
     const least = this.execEvenlyMinDelayMs ?? Math.ceil(this.msDuration / this.points);
@@ -563,8 +566,8 @@ function localBlocks(from: number, length: Millis, clock: StoreOptions['clock'])
 }
 
 /**
- * For each client, the property that shows whether the client is connected, and the value of the property if so. valkey-glide has
- * no such property.
+ * For each client, the property that shows whether the client is connected, and the value that it has while the client is
+ * connected. valkey-glide has no such property.
  */
 const READINESS: readonly (readonly [string, unknown])[] = [
   ['status', 'ready'], // ioredis, iovalkey

@@ -81,9 +81,9 @@ export interface LimitInfo {
   readonly resetSec: number;
   /** Milliseconds until a call passes again. 0 while calls remain. */
   readonly resetMs: Millis;
-  /** Seconds until the bucket is empty, counted from its last drip and rounded up. */
+  /** `fullResetMs` in seconds, rounded up. */
   readonly fullResetSec: number;
-  /** Milliseconds until the bucket is empty, counted as if its last drip were now. */
+  /** Milliseconds until the bucket is empty, as if its last drip had been now. */
   readonly fullResetMs: Millis;
 }
 

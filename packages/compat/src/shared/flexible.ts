@@ -18,7 +18,7 @@ export interface RateLimiterLike {
   penalty(key: Key, points?: number, options?: ConsumeOptions): Promise<RateLimiterRes>;
   /** Subtracts points. */
   reward(key: Key, points?: number): Promise<RateLimiterRes>;
-  /** Blocks the key for this many seconds. 0 means forever. */
+  /** Blocks the key for `secDuration` seconds. 0 means forever. */
   block(key: Key, secDuration: number): Promise<RateLimiterRes>;
   /** Sets the consumed points, which expire after `secDuration` seconds. 0 means that they never expire. */
   set(key: Key, points: number, secDuration: number): Promise<RateLimiterRes>;
@@ -73,7 +73,7 @@ export class RateLimiterRes {
 export interface RateLimiterOptions extends StoreOptions {
   /** The points that may be consumed within the duration. */
   readonly points: number;
-  /** The number of seconds after the first consumed point at which all points expire. 0 means that they never expire. */
+  /** All points expire this many seconds after the first of them was consumed. 0 means that they never expire. */
   readonly duration: number;
   /** Separates the keys of several limiters in one store. Default 'rlflx'. */
   readonly keyPrefix?: string | undefined;

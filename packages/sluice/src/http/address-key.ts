@@ -1,6 +1,6 @@
 /**
- * Computes the default key of a guard, which is the client's address, determined by `trustProxy` or, if it is not set, by the
- * framework's own proxy setting.
+ * Computes the default key of a guard, which is the client's address. `trustProxy` determines how the address is found or, if it
+ * is not set, the framework's own proxy setting does.
  */
 import { warnOnce } from '../internal/warn.ts';
 import {

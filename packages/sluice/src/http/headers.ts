@@ -106,9 +106,7 @@ function retryAfter(decision: Decision, key: string | undefined): HeaderPair | u
   return ['Retry-After', `${seconds(wait + extra)}`];
 }
 
-/**
- * The longest time over which the retries of denied clients are spread. They are also spread over at most a tenth of the window.
- */
+/** Retries of denied clients are spread over at most this time, and over at most a tenth of the window. */
 const LONGEST_SPREAD: Millis = 5000;
 
 /**
@@ -176,9 +174,10 @@ function left(decision: Decision, policy: PolicyState): number {
 
 /**
  * The `t` parameter, which is the time until more than `r` units are available. It is 0 if no whole unit is missing, and omitted
- * if there will never be more units. Retry-After must not be earlier than `t`, so a denial omits `t` for policies that are
- * replenished only later, except for the policy that denied, because the request may need only a fraction of a unit, which is
- * available earlier.
+ * if there will never be more units.
+ *
+ * In a denial, `t` must not be later than Retry-After. If it would be, a policy that denied the request announces its own
+ * `retryAfter` instead, because the request may need only a fraction of a unit. Other policies omit `t`.
  */
 function more({ allowed, policy, retryAfter: wait }: Decision, state: PolicyState): string {
   let time = policy === MANUAL_BLOCK ? wait : state.remaining + 1 <= state.limit ? moreAfter(state) : 0;

@@ -71,8 +71,8 @@ export function inMillis(millis: Millis): Duration {
 }
 
 /**
- * The milliseconds of a duration in lower case, such as '1h30m'. NaN if the text is not a duration. A unit without a number
- * counts as one unit, so that 'min' is the same as '1min' and rates read well.
+ * Converts a duration such as '1h30m', in lowercase, to milliseconds. Returns NaN if the text is not a duration. A unit without a
+ * number counts as one unit, so that 'min' is the same as '1min' and rates read well.
  */
 export function millisIn(text: string): Millis {
   const unit = UNITS.get(text);

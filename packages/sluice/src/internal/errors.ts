@@ -4,7 +4,7 @@
  */
 import type { Decision } from '../engine/contract.ts';
 
-/** The sentence that each error code stands for, without its subject. */
+/** The message of each error code. The name of the option, or another subject such as "the limiter", goes before it. */
 export const ERRORS = {
   ERR_COST: 'must be a finite number, 0 or more',
   ERR_INSTANT: 'must be the instant of a charge, which is `at` of its decision',
@@ -46,7 +46,7 @@ export class SluiceError extends RangeError {
   /** The value that was received. */
   readonly value: unknown;
 
-  /** Creates an error. `words` replaces the sentence of the code, and `hint` follows the sentence in parentheses. */
+  /** Creates an error. `words` replaces the message of the code, and `hint` is added after the message in parentheses. */
   constructor(
     code: ErrorCode,
     option: string,

@@ -1,7 +1,7 @@
 /**
  * Converts the state of a key when its limits change. A plan with `inherit` signs each row that it writes, by storing its numbers
- * after the policies' cells. These tell a later plan under which limits the state was written. stores/redis/lua/inherit.lua
- * mirrors this file, with the same arithmetic in the same order.
+ * after the policies' cells. These numbers tell a later plan under which limits the state was written.
+ * stores/redis/lua/inherit.lua mirrors this file, with the same arithmetic in the same order.
  */
 import type { Algorithm, Cells, Inheritance, Millis, PlacedPolicy, Plan } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';

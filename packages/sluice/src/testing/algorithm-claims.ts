@@ -53,7 +53,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a leaky bucket drips in steps from the request that found it empty',
+    name: 'a leaky bucket drips at regular intervals, counted from the request that found it empty',
     policies: leakyBucket({ size: 3, dripSize: 2, dripRate: 1000 }),
     steps: [
       [250, take(3), { allowed: true, remaining: 0, resetAfter: 2000 }],

@@ -35,7 +35,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'proportional: the used fraction of the limit stays used',
+    name: 'proportional: the used fraction of the limit stays the same',
     policies: all(10),
     options: { inherit: 'proportional', tiers },
     steps: [

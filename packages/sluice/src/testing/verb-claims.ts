@@ -30,7 +30,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'partial mode takes no more units than every policy has available',
+    name: 'in partial mode, the policy with the fewest available units decides how many units are taken',
     policies: { few: '5/s', many: '10/s fixed-window' },
     steps: [
       [0, take({ cost: 8, mode: 'partial' }), { allowed: true, taken: 5, policies: { 1: { remaining: 5 } } }],
@@ -150,7 +150,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'retryAfter lasts until the manual block has ended and the cost is allowed',
+    name: 'retryAfter of a manually blocked key is the rest of the block or the wait for the policies, whichever is longer',
     policies: '1/h',
     steps: [
       [

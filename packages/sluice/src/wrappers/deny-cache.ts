@@ -103,8 +103,8 @@ export function denyCache(
     }
     const now = systemClock.now();
     if (now >= denial.scoutAt) {
-      // One hit is sent for each unit replenished since then. The last of them is the scout, whose peek sees what the others
-      // left.
+      // One hit is sent for each unit that was replenished since the denial ended. The last of these hits is the scout. Its peek
+      // shows what the others left.
       const nextScoutAt = Math.max(denial.scoutAt, now - MAX_AGE) + replenishTime(hit);
       if (nextScoutAt > now) return scout(hit, id, denial, now);
       denial.scoutAt = nextScoutAt;
@@ -186,7 +186,7 @@ export function denyCache(
   ): void {
     const { retryAfter } = decision;
     const denial = denials.get(id);
-    // Scouts in flight take the units that are replenished first.
+    // The next units to be replenished go to the scouts in flight.
     const due =
       denial === undefined || denial.scouts === 0
         ? sent + retryAfter + SCOUT_DELAY * (since - sent)

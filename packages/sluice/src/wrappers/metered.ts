@@ -8,8 +8,8 @@ import { isPromise } from '../internal/maybe-promise.ts';
 import { storeIn } from '../internal/options.ts';
 
 /**
- * Whether the hit was allowed. Undefined if it did not ask for permission, such as a peek or a refund, or if `acquire` has to
- * keep waiting.
+ * Whether the hit was allowed. Undefined for a hit that does not ask for permission, such as a peek or a refund, and for a hit of
+ * `acquire` that has to keep waiting.
  */
 export type Outcome = 'allowed' | 'denied' | undefined;
 

@@ -1,7 +1,7 @@
 /**
- * Eventually consistent counting. A node decides locally, based on the remaining units that the store last reported, and pushes
- * the units that it admitted once per interval. Only the first hit of a key waits for the store. In exchange, nodes may together
- * admit more than the limit, because each learns late what the others admitted. The README has the bound.
+ * Eventually consistent counting. A node decides locally, based on the remaining units that the store last reported. Once per
+ * interval, it pushes the number of units that it has admitted. Only the first hit of a key waits for the store. In exchange,
+ * nodes may together admit more than the limit, because each learns late what the others admitted. The README has the bound.
  */
 import {
   type Clock,

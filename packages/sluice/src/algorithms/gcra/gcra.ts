@@ -32,7 +32,7 @@ export type GcraParams = {
   /** The maximum number of units that are allowed simultaneously. */
   readonly burst: number;
   readonly credit: Millis;
-  /** 1 / interval. Multiplying by it is faster than a division, which would take a large part of a check. */
+  /** 1 / interval. Multiplying by it is faster than a division, which would take a large part of the time of a check. */
   readonly rate: number;
 };
 

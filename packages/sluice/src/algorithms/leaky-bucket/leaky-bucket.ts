@@ -1,6 +1,6 @@
 /**
- * The leaky bucket as a meter. It empties in steps, counted from the request that found it empty. Cells: level (units), since
- * (the last drip, or the request that found the bucket empty).
+ * The leaky bucket as a meter. It empties in drips at regular intervals, the first of which begins with the request that found
+ * the bucket empty. Cells: level (units), since (the last drip, or the request that found the bucket empty).
  */
 import {
   type Algorithm,
@@ -118,9 +118,8 @@ function clearAfter(
 }
 
 /**
- * The number of drips after which the cost fits, given an estimate. With fractional costs, rounding may move the quotient from
- * which the estimate was made across an integer, so the estimate is corrected with the same comparison that the check makes at
- * that drip.
+ * The number of drips after which the cost fits, given an estimate. With fractional costs, float error can make the estimate
+ * wrong by one drip. So it is corrected with the same comparison that the check makes at that drip.
  */
 function dripsUntil(p: LeakyBucketParams, row: Cells, at: number, estimate: number, cost: number): number {
   if (level(p, row, at, estimate) + cost - p.size > 0) return estimate + 1;

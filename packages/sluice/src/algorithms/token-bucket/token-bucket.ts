@@ -1,6 +1,6 @@
 /**
- * The token bucket needs no algorithm of its own, because the tokens missing from a full bucket are the debt of gcra (continuous
- * refill) or the level of a leaky bucket (stepped refill).
+ * The token bucket needs no algorithm of its own. The number of tokens that are missing from the bucket corresponds to the debt
+ * of gcra (continuous refill) or to the level of a leaky bucket (stepped refill).
  */
 import type { Policy } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';

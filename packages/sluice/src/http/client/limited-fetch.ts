@@ -27,8 +27,8 @@ export type FetchLimiter = Pick<AnyLimiter, 'acquire' | 'refund' | 'release'> &
 /** The options of `limitedFetch`. */
 export interface LimitedFetchOptions {
   /**
-   * The limiter in which every attempt waits for its turn. A held place (concurrency) is released when the response's
-   * headers arrive.
+   * The limiter in which every attempt waits for its turn. If the limiter has a `concurrency` policy, the place of the attempt is
+   * released when the response's headers arrive.
    */
   readonly limiter?: FetchLimiter | undefined;
   /**

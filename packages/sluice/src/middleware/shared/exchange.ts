@@ -1,5 +1,5 @@
 /**
- * Detects when an exchange on Node is over because the response has been sent or its client has disconnected. All Node
+ * Detects the end of an exchange on Node, which is when the response has been sent or the client has disconnected. All Node
  * middlewares use it, because the response's own 'close' event is missing in three cases:
  *
  * - HTTP/1.1 pipelining. A response that waits behind another has no socket yet, and Node does not notify it when the
@@ -8,7 +8,7 @@
  *   destroyed, so neither the stream nor the response emits 'close'. The stream emits 'aborted' if the response had not
  *   been ended, and otherwise 'end' when the rest of the request's body has been dropped. If the handler has paused that
  *   body, no event is emitted at all, so the stream is also checked every few seconds.
- * - HTTP/2 and HEAD. The response emits 'close' only if the handler has ended it, while the stream always emits it.
+ * - HTTP/2 and HEAD. The response emits 'close' only if the handler has ended the response, but the stream always emits 'close'.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
@@ -34,7 +34,7 @@ interface Watched {
 
 export function isOver(response: NodeResponse): boolean {
   if (isHttp2(response)) return isStreamOver(response.stream);
-  // A pipelined response whose turn comes after the connection has closed is given the closed socket.
+  // If the turn of a pipelined response comes after the connection has closed, Node gives it the closed socket.
   return response.destroyed || (response.socket ?? response.req?.socket)?.destroyed === true;
 }
 

@@ -45,7 +45,7 @@ interface Line {
   since: Millis;
 }
 
-/** Maximum number of times that another process may write first before the round fails. */
+/** Maximum number of attempts in a round. An attempt fails if another process has changed the row since it was read. */
 const TRIES = 100;
 /** A round that takes longer than this, in milliseconds, may never end, so new hits do not wait for it. */
 const PATIENCE = 10_000;
@@ -54,8 +54,8 @@ const LONGEST_PAUSE = 16;
 
 /**
  * `steady` computes a row's time, which never goes back, even if the clocks of several processes differ. `keep` is how long a row
- * is kept after it is fully replenished. `deadline` is how long a caller waits. Work for callers that have given up would delay
- * the callers that still wait.
+ * is kept after it is fully replenished. `deadline` is how long a caller waits. After that, its hit is not tried again, because
+ * work for callers that have given up would delay the callers that still wait.
  */
 export function swapStore(
   rows: Rows,
@@ -125,7 +125,7 @@ export function swapStore(
     return batch.length > 0;
   }
 
-  /** Decides on the hits of one key. Returns how often another process wrote first. */
+  /** Decides on the hits of one key. Returns how many attempts failed because another process had changed the row. */
   async function round(key: string, batch: Pending[]): Promise<number> {
     let lost = 0;
     if (!removeOverdue(batch)) return lost;
@@ -161,7 +161,7 @@ export function swapStore(
     }
     throw new StoreUnavailable(
       'overloaded',
-      new Error(`other processes wrote first ${TRIES} times in a row`),
+      new Error(`gave up after ${TRIES} attempts, because other processes changed the row each time`),
     );
   }
 

@@ -4,7 +4,7 @@
  *
  *   head     a line of JSON: the format, the seed of fingerprints, and the plans and number of cells of each table
  *   cells    the rows in use when the file was written, as float64
- *   lines    the changes since then, a line of JSON each: [time, plans, hits, client, number of the client's line]
+ *   lines    the changes since then, each as a line of JSON: [time, plans, hits, client, number of the client's line]
  *
  * A line is written in one call before its answers are sent, so a decision whose answer has arrived is never lost. The file is
  * not flushed to disk, so it survives a crash of the process, but not of the machine.
@@ -56,7 +56,7 @@ export interface LedgerOptions {
 
 export class Ledger {
   readonly #options: LedgerOptions;
-  /** For each client, the number of its last line that changed anything. */
+  /** For each client, the number of its last line that changed the state. */
   #done = new Map<string, number>();
   /** The file descriptor, or −1 while this process does not serve or if the file cannot be written. */
   #file = -1;
@@ -92,7 +92,7 @@ export class Ledger {
       this.#lines += writeSync(this.#file, `${JSON.stringify(entry)}\n`);
     } catch (error) {
       this.close();
-      this.#warn('cannot be written, so a restart forgets what was used', error);
+      this.#warn('cannot be written, so all counts are lost when this process ends', error);
     }
     if (this.#lines > this.#most) this.#write();
   }
@@ -115,7 +115,7 @@ export class Ledger {
     const bytes = readFileSync(path);
     let at = bytes.indexOf('\n') + 1;
     const head = JSON.parse(bytes.toString('utf8', 0, at)) as Head;
-    if (head.format !== FORMAT) throw new TypeError('the file was written by another version');
+    if (head.format !== FORMAT) throw new TypeError('the file was written by another version of Sluice');
     function cells(count: number): Float64Array {
       const end = at + 8 * count;
       if (end > bytes.length) throw new RangeError('the file ends too early');
@@ -177,7 +177,7 @@ export class Ledger {
       this.#most = Math.max(MOST_LINES, 2 * size);
     } catch (error) {
       this.close();
-      this.#warn('cannot be written, so a restart forgets what was used', error);
+      this.#warn('cannot be written, so all counts are lost when this process ends', error);
     }
   }
 

@@ -44,7 +44,8 @@ export function restore(spaces: Spaces, { tables, blocks }: Saved, now: Millis):
   for (const { plans, width, rows, count } of tables) {
     const [space] = plans.map((plan) => spaces.of(plan, now));
     if (width === space.width + NOTE) space.beginNotes();
-    if (width !== space.width) throw new RangeError('the rows have a different width');
+    if (width !== space.width)
+      throw new RangeError('the saved rows do not have the width of the rows of their plans');
     space.table.generations.reserve(Math.min(count, rows.length));
     restoreRows(space, rows, now);
   }

@@ -182,7 +182,10 @@ export class Space implements RowKind {
     cells[note + 1] = weight / Math.min(clear, LONGEST);
   }
 
-  /** Adds the note to an older row, which any of the first plans may have written. */
+  /**
+   * Writes the note of a row that was added before rows had notes. It is not known which of `plans` wrote the row, so the note
+   * covers all of them.
+   */
   extend(cells: Cells, at: number, now: Millis): void {
     let longest = 0;
     for (const plan of this.plans)

@@ -23,8 +23,8 @@ interface Write {
 
 interface Reply {
   /**
-   * The index of the row, or null if the reply is not about a row. Missing in the reply to `update`, which has a version if it is
-   * about a row.
+   * The index of the row, or null if the reply is not about a row. Replies to `update` have no `n`; such a reply is about a row
+   * if it has a version.
    */
   readonly n?: number | null;
   readonly value: Uint8Array | null;
@@ -70,7 +70,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
     remembered.set(key, { value, version });
   }
 
-  /** Reads a reply. Not `sure` if the row may have been replaced after the statement began. */
+  /** Reads a reply. `sure` is false if the row may have been replaced after the statement began. */
   function foundIn(key: string, reply: Reply, sure: boolean): Found {
     const value = reply.value ?? undefined;
     const version = reply.version ?? undefined;
@@ -96,8 +96,8 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
   }
 
   /**
-   * Sends writes. Returns a reply for each row that was not written, or one reply without a row if all were written. No reply at
-   * all means that other processes wrote first, and that their values are not known.
+   * Sends writes. Returns a reply for each row that was not written, or one reply without a row if all were written. If
+   * there is no reply at all, other processes have changed the rows, and the new values are not known.
    */
   async function send(batch: readonly Write[], version: string, earliest: Millis, latest: Millis) {
     const [{ key, found, value, expiresIn }] = batch;

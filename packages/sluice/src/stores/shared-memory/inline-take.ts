@@ -109,7 +109,7 @@ export function inlineTake(
       isReleased = Atomics.compareExchange(words, head + LOCK, held, 0) === held;
       if (Atomics.load(words, head + WAITING) > 0) Atomics.notify(words, head + LOCK, 1);
     }
-    // If the lock was lost during the change, the next holder has completed it.
+    // If the lock was lost during the change, the next holder has completed the change.
     return isReleased || held !== token ? decision : undefined;
   };
 }

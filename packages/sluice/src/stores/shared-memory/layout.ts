@@ -77,7 +77,7 @@ export interface Layout {
   readonly units: number;
   /** Number of buckets per stripe, which is a power of two. */
   readonly buckets: number;
-  /** Words of a stripe, and where its parts start from its head. */
+  /** The number of words in a stripe, and the offsets of its parts from its head. */
   readonly stride: number;
   readonly bucketsAt: number;
   readonly slotLinksAt: number;
@@ -139,7 +139,7 @@ export function layoutOf(buffer: unknown): Layout {
  * when the row was written.
  */
 export const MOST_UNITS: number = 2 ** 23 - 1;
-/** Eviction weights are stored as levels: quarters of a power of two, from the smallest one on. */
+/** Eviction weights are stored as levels, which start at 2 ** SMALLEST_POWER. Four levels double the weight. */
 const LEVELS = 256;
 const SMALLEST_POWER = -56;
 const WEIGHTS = Float64Array.from({ length: LEVELS }, (_, level) => 2 ** (level / 4 + SMALLEST_POWER));
@@ -161,7 +161,10 @@ export function weightBits(level: number, denies: boolean): number {
   return (level << 23) | (denies ? 1 << 31 : 0);
 }
 
-/** The level closest to this weight. The search starts from a guess, because a logarithm would be a large part of a check. */
+/**
+ * The level closest to this weight. The search starts from a guess, because a logarithm would take a large part of the time of a
+ * check.
+ */
 export function levelOf(weight: number, guess: number): number {
   let level = guess;
   while (level < HIGHEST_LEVEL && weight >= ROUNDED_UP[level]) level++;

@@ -67,7 +67,7 @@ export class Rows {
   close(): boolean {
     if (this.lock.release(this.head, this.armed)) return true;
     if (!this.armed) return false;
-    // The lock was lost during the change. The next holder has completed it, but the free lists may be wrong now.
+    // The lock was lost during the change. The next holder has completed the change, but the free lists may be wrong now.
     this.hold();
     this.rebuild();
     this.lock.release(this.head, false);

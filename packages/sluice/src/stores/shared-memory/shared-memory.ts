@@ -79,7 +79,7 @@ interface Space {
   /** Seeds for the fingerprints of the plan's rows and of its limiter's manual blocks. */
   readonly row: Int32Array;
   readonly block: Int32Array;
-  /** Divides eviction weights, so that the weights of several limiters can be compared. */
+  /** The divisor of eviction weights, which makes the weights of different limiters comparable. */
   readonly measure: number;
 }
 
@@ -204,7 +204,8 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
 }
 
 /**
- * Whether a hit certainly wrote nothing, so that its row need not be compared. With long logs, this halves the work of a denial.
+ * Whether it is certain that a hit did not change its row, so that the row need not be compared with its original. This halves
+ * the work of a denial by a long log.
  */
 function isUntouched({ verb, plan, mode }: Hit, { taken }: Decision): boolean {
   if (verb === 'peek') return true;
@@ -215,7 +216,7 @@ function isUntouched({ verb, plan, mode }: Hit, { taken }: Decision): boolean {
 function spaceFor(plan: Plan, layout: Layout): Space {
   let widest = plan.width;
   for (const { algorithm, params } of plan.slots) widest += algorithm.variableLength?.maxWidth(params) ?? 0;
-  // A row and its next version exist side by side.
+  // During a change, a row needs units for its old and for its new content.
   const units = 2 * unitsFor(widest);
   if (units > Math.min(layout.units, 2 * MOST_UNITS)) {
     const entries = Math.ceil((units * layout.stripes * UNIT) / 4);

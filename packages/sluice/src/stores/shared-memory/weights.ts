@@ -7,7 +7,7 @@ import { CLEAR_CELL, type Layout, levelIn, levelOf, weightBits } from './layout.
 const LONGEST: Millis = 1e15;
 
 export class Weights {
-  /** When the row of the last `bitsFor` is fully replenished. A field, because a returned number would be allocated. */
+  /** Set by `bitsFor`: when the row is fully replenished. It is a field, because a returned number would be allocated. */
   clearAt: Millis = 0;
   /** The level of the row that was weighed last. */
   private guess = 0;
@@ -19,8 +19,8 @@ export class Weights {
 
   /**
    * Weighs a row by the numbers of its policies after a hit, and sets `clearAt`. Returns the bits to store. `measure` makes the
-   * weights of several limiters comparable. Another plan that reads the row may need it for longer, so neither the end nor the
-   * weight of a slot decreases until its row is fully replenished.
+   * weights of several limiters comparable. Another plan that reads the row may need it for longer, so neither the
+   * `clearAt` nor the weight of a slot decreases until its row is fully replenished.
    */
   bitsFor(slot: number, now: Millis, policies: readonly PolicyState[], measure: number): number {
     const { layout } = this;

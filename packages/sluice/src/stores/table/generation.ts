@@ -21,7 +21,7 @@ export interface Generation {
   readonly tags: Int32Array;
   /** Number of slots that are not free, because they hold a row or the mark of an evicted row. */
   used: number;
-  /** Number of rows of new keys, without the rows that were moved here. */
+  /** Number of new keys whose rows were added here, not counting rows that moved here from an older generation. */
   added: number;
   /** When this generation started; 0 if that is not known. */
   readonly since: Millis;

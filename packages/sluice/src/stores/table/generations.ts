@@ -143,9 +143,10 @@ export class Generations {
   }
 
   /**
-   * Starts a generation. Its slots will be half full with the rows in use or the keys added in the last second, whichever are
-   * more, and the keys that are added until all rows have moved. A key that is used again within a second is cheaper to keep than
-   * to add again, even if its row is fully replenished in the meantime.
+   * Starts a generation. It has twice as many slots as the number of rows that are expected in it. That number is the rows in use
+   * or the keys added in the last second, whichever is greater, plus the keys that are added until all rows have moved. The keys
+   * of the last second count because a key that is used again within a second is cheaper to keep than to add again, even if its
+   * row is fully replenished in the meantime.
    */
   #turnOver(now: Millis): void {
     const full = this.current;

@@ -2,8 +2,8 @@
  * A hash table of rows by fingerprint, with open addressing in typed arrays. A slot is 8 bytes of fingerprint and the row.
  * The table stores no keys and needs no objects or timers.
  *
- * The fingerprint is a keyed 64-bit hash: HalfSipHash-1-3 over UTF-16 code units, two to a word, so that any two different
- * strings, lone surrogates included, are different input. Without the seed, an attacker cannot construct a collision.
+ * The fingerprint is a keyed 64-bit hash: HalfSipHash-1-3 over UTF-16 code units, two per word. So different strings are always
+ * different input, even if they contain lone surrogates. Without the seed, an attacker cannot construct a collision.
  */
 import type { Millis } from '../../engine/contract.ts';
 import type { Generation } from './generation.ts';

@@ -10,7 +10,7 @@ export interface Lease {
   readonly askedAt: Millis;
   /** From this instant on, no unit of the lease may be spent. */
   readonly end: Millis;
-  /** Number of units that stay spendable for each millisecond until `end`. Number.MAX_VALUE if units do not fade. */
+  /** For each millisecond left until `end`, at most this many units are spendable. Number.MAX_VALUE if units do not fade. */
   readonly unitsPerMs: number;
   /** End of the window in which the units were debited. Infinity for a bucket. */
   readonly windowEnd: Millis;

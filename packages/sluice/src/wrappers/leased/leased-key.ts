@@ -28,7 +28,7 @@ export type KeyState =
   | 'exhausted'
   /** A lease would not help this hit, so the store decides it. */
   | 'direct'
-  /** A lease would have expired when it arrives, so waiting hits are sent to the store together, as one hit. */
+  /** A lease would expire before it arrives, so waiting hits are sent to the store together, as one hit. */
   | 'slow-store'
   /** A batch is on its way or is requested now, and the hit waits for it. */
   | 'fetching';

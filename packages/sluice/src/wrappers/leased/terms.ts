@@ -85,7 +85,7 @@ export function termsOf(plan: Plan, maxDuration: Millis, nodes: number): Terms |
   const largestCost = Math.min(...reduced.policies.map(({ limit }) => limit));
   if (largestCost < MIN_UNITS_PER_NODE * nodes) return undefined;
 
-  /** Number of units that one node gets if the units that are replenished in that time are divided evenly among all nodes. */
+  /** Number of units that one node gets if the units that are replenished within `time` are divided evenly among all nodes. */
   const evenShare = ({ limit, window }: LeasablePolicy, time: Millis): number =>
     (limit * time) / (window * nodes);
   const window = Math.max(...all.map((policy) => policy.window));
@@ -129,7 +129,7 @@ function kindsOf(plan: Plan): Kinds | undefined {
   };
 }
 
-/** The plan with B′ instead of B, and with logs that remember entries for σ longer. Decisions report these limits. */
+/** The plan with the reduced burst B′ and with logs that remember entries for σ longer. Decisions report these limits. */
 function reducedPlan(plan: Plan, { all }: Kinds, duration: Millis, bindingDuration: Millis): Plan {
   return {
     ...plan,

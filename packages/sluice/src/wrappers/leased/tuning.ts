@@ -40,7 +40,10 @@ export const MIN_HITS = 3;
 
 /** Minimum number of units in a batch, however small a node's share of the remaining units is. */
 export const MIN_BATCH = 10;
-/** Minimum batch of a log, as a multiple of a node's even share. At twice the load, two nodes in three get such a batch. */
+/**
+ * Minimum batch of a log, as a multiple of a node's even share. If the load is twice what the limit admits, two nodes in three
+ * get such a batch.
+ */
 export const MIN_LOG_SHARES = 1.5;
 /** A node requests at most the remaining units divided by this number, so that half of them stay for other nodes. */
 export const REMAINING_DIVISOR = 2;
@@ -54,7 +57,10 @@ export const BINDING_FILL = 0.8;
  * because a window renews unused units, and a second store call for a log costs more than unused units do.
  */
 export const RENEWED_FILL = 1.1;
-/** Fraction of the expected demand that a batch covers for a window with other policies, where unused units are missing until the window ends. */
+/**
+ * Fraction of the expected demand that a batch covers if a window is combined with other policies. Unused units are then missing
+ * until the window ends.
+ */
 export const WINDOW_FILL = 0.8;
 /** Fraction of the expected demand that a batch covers for buckets, whose unused units fade while the bucket replenishes them. */
 export const BUCKET_FILL = 0.9;
@@ -64,8 +70,8 @@ export const BUCKET_FILL = 0.9;
  */
 export const COST_MARGIN = 1.25;
 /**
- * Minimum number of leases in a window for it to count as long, because units that are lost with a process are missing for a long
- * time (decision 20, "Consequences").
+ * A window counts as long if it lasts for at least this many leases. In a long window, units that are lost with a process are
+ * missing for a long time (decision 20, "Consequences").
  */
 export const LONG_WINDOW = 12;
 /**
@@ -86,8 +92,8 @@ export const LIGHT_LOG_LOAD: number = 2 / 3;
 /** The next batch is fetched when the remaining units last for fewer round trips than this. */
 export const FETCH_AHEAD = 3;
 /**
- * The node asks again for an exhausted key at the time that the store announced, but not before this many durations of a binding
- * lease.
+ * The node asks again for an exhausted key at the time that the store announced, but waits for at least this many durations of a
+ * binding lease.
  */
 export const MIN_ASK_AGAIN = 0.4;
 /**

@@ -29,7 +29,7 @@ function afterReading(run: () => void): void {
   setImmediate(run);
 }
 
-/** Creates the queue. `duration` applies to every deadline, unless `set` receives a different end. */
+/** Creates the queue. `duration` applies to every deadline, unless `set` receives `due`. */
 export function deadlines(duration: Millis): Deadlines {
   let queue: Deadline[] = [];
   let head = 0;

@@ -24,8 +24,8 @@ interface Row {
 const CLOCK_ACCURACY = 0.999;
 
 /**
- * The earliest time at which the lease of a hit that was sent at `sent` can end. The store charges the hit later than that, so
- * the lease also ends later.
+ * The earliest time at which the lease of a hit that was sent at `sent` can end. The store charges the hit after `sent`, so
+ * the actual lease ends later.
  */
 export function leaseEnd(plan: Plan, sent: Millis): Millis {
   return sent + leaseOf(plan) * CLOCK_ACCURACY;

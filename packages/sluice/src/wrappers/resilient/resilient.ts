@@ -262,8 +262,8 @@ export function resilient(
   }
 
   /**
-   * Whether a return can still reach the store while the store still counts the charge that was sent at `sent`. A return takes at
-   * most the deadline.
+   * Whether a return can still reach the store while the store counts the charge of the hit that was sent at `sent`. A return
+   * takes at most the deadline.
    */
   function isDue(id: string, sent: Millis, until: Millis, now: Millis): boolean {
     return now + timeLimit < until && !resets.since(id, sent);
@@ -314,8 +314,8 @@ export function resilient(
   }
 
   /**
-   * Finds out whether the store is back by writing to a row that no limiter reads, because a read-only or full store refuses
-   * writes.
+   * Writes to a row that no limiter reads, to find out whether the store is back. It does not only read, because a store that is
+   * read-only or full accepts reads but refuses writes.
    */
   function probe(hit: Hit, breaker: Breaker): void {
     if (inFlight >= maxInFlight) return;
