@@ -24,7 +24,7 @@ class LongFilesFirst extends BaseSequencer {
 
 /** Set by stryker.config.mjs: the only tests to run. */
 const mutated = process.env['MUTATE_TESTS']?.split(' ');
-/** A test that uses a server asks for its port. */
+/** Whether one of these tests uses a shared server. Such a test asks for the server's port. */
 const needsServers = mutated?.some((file) => readFileSync(file, 'utf8').includes('inject(')) ?? false;
 
 export default defineConfig({
@@ -39,7 +39,7 @@ export default defineConfig({
           ]
         : [
             {
-              // In a group of its own, because a process is only used again if the next test may share it.
+              // A separate group, because a process is reused only if the next test may share it.
               extends: true,
               test: { name: 'unit', include: [...sharedUnitTests], isolate: false },
             },
@@ -65,7 +65,7 @@ export default defineConfig({
               },
             },
             {
-              // Last and alone: the soak counts how many decisions each store makes while faults are injected.
+              // The soak runs last and alone, because it counts how many decisions each store makes while faults are injected.
               extends: true,
               test: { name: 'soak', include: [SOAK], sequence: { groupOrder: 2 }, globalSetup },
             },

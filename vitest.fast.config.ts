@@ -16,7 +16,7 @@ export default defineConfig({
         test: { name: 'unit', include: sharedUnitTests.filter(isShort), isolate: false },
       },
       {
-        // A group of its own, because a process is only used again if the next test may share it.
+        // A separate group, because a process is reused only if the next test may share it.
         extends: true,
         test: {
           name: 'isolated',

@@ -39,7 +39,7 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Replaces the section of this suite and leaves the others unchanged. */
+/** Replaces the section of this suite and leaves the other sections unchanged. */
 export function writeSection(suite, text) {
   if (!existsSync(RESULTS)) writeFileSync(RESULTS, TITLE);
   writeBetween(RESULTS, suite, `## ${suite}\n\n${text.trim()}`);

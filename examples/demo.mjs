@@ -73,7 +73,7 @@ const seconds = Array.from({ length: Math.ceil((TRAFFIC.length * COLUMN) / 5000)
   `${i * 5} s`.padEnd(5000 / COLUMN),
 ).join('');
 
-console.log('The same traffic under several limits, each about six in five seconds.');
+console.log('The same traffic under several limits, each about six requests in five seconds.');
 console.log(`${PASS} passes   ${DENY} denied   ${IDLE} no request\n`);
 console.log(`${' '.repeat(width)}  ${faint(seconds.trimEnd())}`);
 for (const [label, policies] of LIMITS) {

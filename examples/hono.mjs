@@ -16,7 +16,7 @@ const app = new Hono();
 app.use(rateLimit(limiter));
 app.get('/', (context) => context.text('Hello\n'));
 
-// The same limiter again: this route costs one unit above and four units here.
+// Uses the same limiter again. The middleware above charges one unit, and this route charges four more.
 app.get('/search', rateLimit({ limiter, cost: 4 }), (context) => context.text('Found nothing\n'));
 
 serve({ fetch: app.fetch, port: Number(process.env['PORT'] ?? 3000) }, ({ port }) => {

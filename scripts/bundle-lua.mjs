@@ -46,8 +46,8 @@ function functionsIn(text) {
 }
 
 /**
- * Returns a function that converts a function to statements, including those of the functions that it calls. In the files, such
- * a call is always a separate statement: `local name = f(…)`.
+ * Returns a function that converts a Lua function, with the Lua functions that it calls, to statements. In the Lua files, such a
+ * call is always a separate statement: `local name = f(…)`.
  * @param {ReadonlyMap<string, LuaFunction>} functions
  */
 function inliner(functions) {

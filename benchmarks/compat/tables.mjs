@@ -1,4 +1,4 @@
-/** Formats the section of RESULTS.md and the tables of docs/migrate/README.md. */
+/** Formats the results of this suite as a section of RESULTS.md and as the tables of docs/migrate/README.md. */
 import { table } from '../report.mjs';
 import { dropIns } from './drop-ins.mjs';
 

@@ -15,7 +15,7 @@ async function ask({ check, passed }, keys, calls) {
   for (let i = 0; i < calls; i++) {
     const answer = check(keys[i % keys.length]);
     if (!passed(typeof answer?.then === 'function' ? await answer : answer))
-      throw new Error(`${name}, ${side}: refused`);
+      throw new Error(`${name}, ${side}: the limiter denied a call`);
   }
 }
 

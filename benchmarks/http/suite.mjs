@@ -1,8 +1,9 @@
 /**
- * Measures HTTP middleware in two ways. The first is the time of the guard that all middleware shares, alone and in nanoseconds,
- * which is a steady figure. The second is the CPU time that a request costs the server process with each framework's usual
- * limiter, with Sluice, with a middleware that does nothing, and without middleware. It uses new processes and 64 connections.
- * Turns are short, because most of the time is spent in the kernel and drifts. The medians are reported.
+ * Measures HTTP middleware in two ways. The first is the time that the guard, which all middleware shares, takes without a
+ * server, in nanoseconds. This figure is steady. The second is the CPU time that a request costs the server process with each
+ * framework's usual limiter, with Sluice, with a middleware that does nothing, and without middleware. The second way uses new
+ * processes and 64 connections. Its turns are short, because most of the time is spent in the kernel and drifts. The medians
+ * are reported.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -103,7 +104,7 @@ function describe(guard, found, { sets, turns, requests }) {
     name === 'guard' ? verdict(nanoseconds <= MOST_NANOSECONDS) : '',
   ]);
   return [
-    `The guard alone, by address in memory, with its headers; below it, what it consists of. Median of ${sets} processes.`,
+    `The guard without a server, limiting by address in memory and writing its headers. The rows below it show the guard without headers, and only the limiter that it calls. Median of ${sets} processes.`,
     '',
     table(['', 'ns per request', `goal ≤ ${MOST_NANOSECONDS} ns`], parts),
     '',

@@ -49,7 +49,7 @@ for (let round = 0; round < rounds; round++) {
   }
 }
 
-/** The median over the rounds of one figure divided by another. */
+/** The median, over all rounds, of one figure divided by another. */
 const ratio = (figure, base) => median(found[figure].map((usec, round) => usec / found[base][round]));
 const single = (workload) =>
   Object.fromEntries(

@@ -15,7 +15,7 @@ import { workloads } from './workloads.mjs';
 
 const WORKER = new URL('worker.mjs', import.meta.url);
 const SERVER_TIME = new URL('server-time.mjs', import.meta.url);
-/** Short turns for the server's time. */
+/** Number of short turns in which the server's time is measured. */
 const TURNS = 100;
 const SLUICES = ['sluice', 'sluice-node', 'sluice-three'];
 const limiters = [...SLUICES, ...peerNames, 'bare'];

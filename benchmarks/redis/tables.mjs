@@ -1,4 +1,4 @@
-/** Formats the section of RESULTS.md. */
+/** Formats the results of this suite as a section of RESULTS.md. */
 import { table } from '../report.mjs';
 import { contenders } from './contenders.mjs';
 

@@ -21,7 +21,7 @@ export function goals({ load, hurry, stores, peers, threads, most }) {
   const ofOthers = worst(strict.filter(({ name }) => name !== 'leased'));
   const ofThreads = threads.limit['shared 2'].over;
 
-  const loads = { half: 'half the load that passes', twice: 'twice the load that passes' };
+  const loads = { half: 'load at half the rate of the limit', twice: 'load at twice the rate of the limit' };
   const calls = (phase) => [
     `leased: ≤ 0.02 store calls a decision, ${loads[phase]}`,
     leased[`${phase} asked`].toFixed(3),

@@ -1,4 +1,4 @@
-/** Formats the section of RESULTS.md. */
+/** Formats the results of this suite as a section of RESULTS.md. */
 import { table } from '../report.mjs';
 import { goals } from './goals.mjs';
 import { contenders } from './nodes.mjs';
@@ -17,7 +17,7 @@ const { burst, limit } = twice.limits;
 export function describe(found) {
   const { load, hurry, stores, peers, threads, bytes, versions, rounds, threadRounds } = found;
   return [
-    `${versions}. Nodes with their own client, store and limiter, in two processes, on one key with a burst of ${number(burst)}. Paced load:\n${number(limit)} units are replenished per second, and the nodes make ${number(half.perSecond)} (half) or ${number(twice.perSecond)} (twice) checks per second. Columns: store calls per\ndecision (in brackets, script calls, each of which carries several); units above the bound in the worst window; admitted units\nas a share of those that could have been admitted.\n`,
+    `${versions}. Nodes with their own client, store and limiter, in two processes, on one key with a burst of ${number(burst)}. Paced load:\n${number(limit)} units are replenished per second, and the nodes make ${number(half.perSecond)} (half) or ${number(twice.perSecond)} (twice) checks per second. Columns: store calls per\ndecision (in brackets, script calls, each of which carries several store calls); units above the bound in the worst window; admitted units\nas a share of those that could have been admitted.\n`,
     loadTable(load),
     `\nAt full speed, ${flood.inFlight} checks in flight: decisions per second (in brackets, as a multiple of direct checks) and store calls per\ndecision. Flood: ${number(flood.limits.limit)} units are replenished per second, so few checks are admitted after the burst. All pass: the limit is never\nreached.\n`,
     hurryTable(hurry),
@@ -38,15 +38,15 @@ export function describe(found) {
 const notes = (
   rounds,
   threadRounds,
-) => `16 nodes, and Postgres compared with its peer: median of ${rounds} rounds; threads: of ${threadRounds}; all other figures: one round. For units above a limit, the worst round is reported. Each figure
+) => `16 nodes, and Postgres compared with its peer: median of ${rounds} rounds; threads: median of ${threadRounds} rounds; all other figures: one round. For units above a limit, the worst round is reported. Each figure
 comes from new processes on an empty store, warmed up with other keys and other nodes; contenders take turns. A single node runs
 in one process. Nodes, server and harness share the machine, so more nodes do not mean more cores. Concurrent direct checks are
 batched, so a script call carries several checks. A check is decided at some time between its request and its answer, so units count as
 above the bound only if they were requested and answered within a window that allows fewer. The units that could have been
 admitted are the burst and what is replenished, or all requested units if that is less. Leases hold back an eighth of the
-burst, once, and last a quarter of the time in which the burst is replenished: at half the load, each of 16 nodes makes about 78
-decisions in that time. At ${number(limit)} units per second a denial lasts 0.1 ms, which leaves denyCache little to remember. ipc: one of the
-processes decides for all. Postgres: an unlogged table, fsync off, 8 connections per process;
+burst, once, and last a quarter of the time in which the burst is replenished. With the load at half the rate, each of 16 nodes
+makes about 78 decisions in that time. At ${number(limit)} units per second a denial lasts 0.1 ms, which leaves denyCache little to remember. ipc: one of the
+processes decides for all processes. Postgres: an unlogged table, fsync off, 8 connections per process;
 rate-limiter-flexible uses the logged table that it creates.`;
 
 function byNodes(found, cells) {
@@ -126,7 +126,7 @@ function bytesTable({ full, lean }) {
     percent(kept),
   ];
   return table(
-    ['', 'taken', 'in use', 'of the keys kept'],
-    [row('as it comes', full), row('without room for logs', lean)],
+    ['', 'allocated', 'in use', 'keys kept'],
+    [row('default options', full), row('without room for logs', lean)],
   );
 }

@@ -7,8 +7,8 @@ export function now() {
 }
 
 /**
- * Counts decisions. If `from` says when a bounded phase begins, also records the milliseconds in which each allowed hit was sent
- * and answered. The hit was decided between the two.
+ * Counts decisions. If `from` is given (the start of a phase whose limit can deny hits), also records when each allowed hit was
+ * sent and answered, in whole milliseconds after `from`. The hit was decided between these two times.
  */
 export function tally(from) {
   const spans = new Map();

@@ -1,4 +1,4 @@
-/** Formats the section of RESULTS.md. */
+/** Formats the results of this suite as a section of RESULTS.md. */
 import { table } from '../report.mjs';
 import { CLIENTS } from './listeners.mjs';
 
@@ -14,7 +14,7 @@ export function describe({ resp, listeners, sizes, connections, version }) {
     listenerTable(listeners),
     '\nGoals\n',
     table(['goal', 'measured', ''], [...goals(resp), ...listenerGoals(listeners)]),
-    `\nRESP: medians of ${sizes.sets} sets of ${sizes.turns} short turns, contenders side by side in separate processes; goals: medians of the\nratios within a turn. Other listeners: the same, ${sizes.listenerSets} sets of ${sizes.listenerTurns} turns. Client and server share the machine.\nAll in memory, no request is denied unless noted, and the server's metrics are on.`,
+    `\nRESP: medians of ${sizes.sets} sets of ${sizes.turns} short turns, contenders side by side in separate processes; goals: medians of the\nratios within a turn. Other listeners: the same, ${sizes.listenerSets} sets of ${sizes.listenerTurns} turns. Client and server share the machine.\nEverything is in memory, no request is denied unless noted, and the server's metrics are enabled.`,
   ].join('\n');
 }
 

@@ -38,7 +38,7 @@ const own = [
     },
   },
   {
-    name: 'a timeout denies and charges nothing',
+    name: 'a call that times out while it waits is denied and charges nothing',
     async run() {
       const limiter = createLimiter('1/h');
       limiter.take('k');

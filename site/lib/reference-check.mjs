@@ -35,7 +35,7 @@ const entriesOf = (page) => matches(page.replaceAll('\\_', '_'), /^## (\w+)(?:\(
 /** Names whose entry is on another page. @param {string} page */
 const listedIn = (page) => matches(page, /^- \[(\w+)\]\(/gm);
 
-/** Names of types that have no entry, if they are in a code block, or that have no link, if they are in a table or in a return type. @param {string} page @param {ReadonlySet<string>} known */
+/** Names of types in code blocks that have no entry, and names of types in tables and return types that have no link. @param {string} page @param {ReadonlySet<string>} known */
 function strangersIn(page, known) {
   const codes = matches(page, /^```ts\n([\s\S]*?)^```$/gm).map((code) =>
     code.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*|'[^'\n]*'|"[^"\n]*"/g, ''),

@@ -101,8 +101,8 @@ async function generate(packages, entries) {
   plain(project);
   order(project);
   await app.generateOutputs(project);
-  // typedoc adds a number to the name of a page whose path differs from that of a type only by case, such as sluice/store and
-  // Store of sluice.
+  // If the paths of an entry point and of a type differ only by case, as those of sluice/store and of the type Store do, typedoc
+  // adds a number to the name of the entry point's page.
   const numbered = names.filter((name) => !existsSync(join(root, pageOf(name))));
   for (const name of numbered) renameSync(join(root, pageOf(`${name}-1`)), join(root, pageOf(name)));
   const unnumbered = (/** @type {string} */ page) =>

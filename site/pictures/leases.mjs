@@ -1,5 +1,6 @@
 // @ts-check
-// Draws the cost of leases and eventual sync by the number of nodes, from the simulation that the tests use, as docs/leases.svg.
+// Draws how the cost of leases and of eventual sync depends on the number of nodes. The numbers come from the simulation that the
+// tests use. The picture is docs/leases.svg.
 // `node site/pictures/leases.mjs` writes the file; `--check` compares it.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

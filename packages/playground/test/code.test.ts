@@ -80,12 +80,12 @@ function shown({ limits, traffic }: State): number[][] {
 }
 
 describe('the code for the limits of the page', () => {
-  test.each([...EVERY, ...WITH_OPTIONS])('in TypeScript for %s runs and creates the same limit', (text) => {
+  test.each([...EVERY, ...WITH_OPTIONS])('in TypeScript runs and creates the same limit: %s', (text) => {
     const code = codeOf('TypeScript', { ...FIRST, limits: [text] });
     const body = code.replace(/^import \{ (.*) \} from 'sluice';/, 'const { $1 } = sluice;');
     const limiter = runInNewContext(`${body}; limiter`, { sluice, console }) as sluice.Limiter;
     expect(statesOf(limiter)).toEqual(statesOf(sluice.createLimiter(policiesOf(text))));
-    expect(limiter.peek('alice').resetAfter).toBeGreaterThan(0); // it takes one itself
+    expect(limiter.peek('alice').resetAfter).toBeGreaterThan(0); // the code itself takes one unit
   });
 
   test('in TypeScript runs as a standalone program', () => {
@@ -103,7 +103,7 @@ describe('the code for the limits of the page', () => {
     expect([...limits.keys()].slice(0, 2)).toEqual(['gcra', 'token-bucket']);
   });
 
-  test('in YAML with options is a valid server configuration with the same limits', () => {
+  test('in YAML, for limits with options, is a valid server configuration with the same limits', () => {
     const text = codeOf('YAML', { ...FIRST, limits: WITH_OPTIONS });
     const { limits } = parseConfig([{ file: 'limits.yaml', text }]);
     expect([...limits.values()].map(({ policies }) => statesOf(sluice.createLimiter(policies)))).toEqual(

@@ -111,7 +111,7 @@ test('shows exact counts of near-limit requests and of the most denied keys', as
     const fact = facts.find((one) => one.textContent?.includes('Near the limit'));
     return Number.parseFloat(fact?.querySelector('dd')?.textContent ?? '') > 1;
   });
-  // Of twenty admitted requests, the last four are near the limit; 37 are denied.
+  // Twenty requests are admitted, and the last four of them are near the limit. The other 37 are denied.
   await takes(server, 'login', 'mallory', 57);
   await takes(server, 'login', 'eve', 23);
   const entry = { entries: [{ key: 'remote_address', value: '192.0.2.1' }] };
@@ -232,7 +232,7 @@ test('reports a suspended server as lost, and reconnects when it continues', asy
   await own.locator('.status', { hasText: 'Connected' }).waitFor({ timeout: 10_000 });
 });
 
-test('opens a stream that requires a token', async () => {
+test('asks for a token if the server requires one, and then opens the stream', async () => {
   const tokens = temporaryFile('let-me-in\n', 'tokens');
   const server = await serve(temporaryFile(LIMITS), '--http-token-file', tokens);
   page = await site.open(`${server.url}/#live`);

@@ -215,7 +215,7 @@ describe('a run', () => {
   });
 
   test.each(['10/10s burst 3', '6/5s sliding-log', '3/2s fixed-window'])(
-    'admits requests that wait under the limit %s at the same times as acquire',
+    'of %s admits waiting requests at the same times as acquire',
     async (text) => {
       const options = { ...TRAFFIC.bursts, size: 7, every: 8000 };
       const run = runOf(text, options, 6000);
@@ -243,7 +243,7 @@ describe('a run', () => {
     },
   );
 
-  test('explains a request with the decision of the library', () => {
+  test("gives the library's decision as the explanation of a denied request", () => {
     const run = runOf('10/10s fixed-window & 15/40s sliding-log');
     const [first] = run.denied.event;
     const found = explain(run, first);

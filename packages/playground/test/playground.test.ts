@@ -130,17 +130,17 @@ describe('text and sliders', () => {
     );
     await shot(page, 'penalty');
   });
+});
 
-  test('add and remove lanes, from one to four', async () => {
-    await fresh();
-    const add = page.getByRole('button', { name: 'Compare another limit' });
-    await add.click();
-    expect(await page.locator('.lane').count()).toBe(4);
-    expect(await add.isDisabled()).toBe(true);
-    for (let i = 0; i < 3; i++) await page.getByLabel('Remove limit 1').click();
-    expect(await page.locator('.lane').count()).toBe(1);
-    expect(await page.getByLabel('Remove limit 1').isDisabled()).toBe(true);
-  });
+test('lanes can be added up to four, and removed down to one', async () => {
+  await fresh();
+  const add = page.getByRole('button', { name: 'Compare another limit' });
+  await add.click();
+  expect(await page.locator('.lane').count()).toBe(4);
+  expect(await add.isDisabled()).toBe(true);
+  for (let i = 0; i < 3; i++) await page.getByLabel('Remove limit 1').click();
+  expect(await page.locator('.lane').count()).toBe(1);
+  expect(await page.getByLabel('Remove limit 1').isDisabled()).toBe(true);
 });
 
 describe('traffic', () => {

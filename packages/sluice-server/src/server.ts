@@ -84,7 +84,7 @@ export interface ServerOptions {
   readonly metrics?: MetricsOptions | undefined;
   /** Also push the metrics to an OpenTelemetry collector. */
   readonly otlp?: OtlpOptions | undefined;
-  /** Also push a span for sampled requests to an OpenTelemetry collector. */
+  /** Also push a span of each sampled request to an OpenTelemetry collector. */
   readonly traces?: TracesOptions | undefined;
   /** Reload the files when they change. Default true. */
   readonly watch?: boolean | undefined;

@@ -13,7 +13,7 @@ import { started, take, temporaryFile } from './serving.ts';
 vi.setConfig({ testTimeout: 60_000 });
 
 describe('SIGTERM', () => {
-  // A connection that is idle for the last second of a drain is closed, so a client that stalls fails this test.
+  // While draining, the server closes idle connections once a second, so a client that stalls fails this test.
   const under = <T>(run: () => Promise<T>) => punctually(500, run);
 
   test('under load does not lose a response, and the process exits with code 0', () =>
@@ -151,7 +151,7 @@ describe('requests that arrive at the last moment', () => {
 
   test('HTTP: a client that has connected is served, even if the server has not accepted it yet', async () => {
     const { port, listener } = await opened(openHttp, 'limits: { api: 3/h }');
-    // Afterwards, the event loop is polling sockets, and does not poll again in this turn.
+    // When `stat` resolves, the event loop has just polled its sockets, and it does not poll them again in this turn.
     await stat('.');
     const socket = socketTo(port);
     // Node connects in the next tick, and the kernel completes the handshake without the server.

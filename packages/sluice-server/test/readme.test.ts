@@ -234,7 +234,8 @@ describe('trying limits', () => {
     ]);
     const file = temporaryFile(log.flat().join('\n'), 'access.log');
     const printed = await printedBy(argumentsOf(replay, { 'access.log': file }));
-    // All 60 requests of one address are allowed. Of the other address's 180 requests, a burst and one a second are allowed.
+    // All 60 requests of one address are allowed. The other address sends 180 requests, of which the limit
+    // allows a burst and then one a second.
     expect(printed).toContain(`240 requests: ${60 + 60 + 59} allowed`);
     expect(printed).toMatch(/denied most often\n +61 {2}192\.0\.2\.2\n$/);
     expect(printed).toContain('to allow 99.9 % of the requests: 91/min (allows 100.000 %)');

@@ -67,7 +67,7 @@ export interface Started {
   readonly port: number;
   /** Everything that was printed so far. */
   readonly output: () => string;
-  /** Resolves when `words` are printed, after the words that the previous call waited for. */
+  /** Resolves when `words` appear in the output after the words that the previous call waited for. */
   says(words: string): Promise<void>;
   /** Resolves with the exit code. */
   readonly gone: Promise<number | null>;

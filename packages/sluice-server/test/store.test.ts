@@ -128,7 +128,7 @@ test('the server finds the master through Redis Sentinel', async () => {
   const server = await serving(LIMITS, { store: { url, deadline: '5s' } });
   expect(await fourTakes(server)).toEqual([true, true, true, false]);
   await server.drain();
-  // With the TLS scheme, the client sends nothing in plain text to these servers without TLS.
+  // These servers do not support TLS. With the TLS scheme, the client must fail instead of sending anything in plain text.
   const sealed = await serving(LIMITS, {
     store: { url: url.replace('redis+', 'rediss+'), deadline: '500ms', onFailure: 'throw' },
   });

@@ -8,9 +8,9 @@ export function Learn() {
       <h1>Six ways to say “not so fast”</h1>
       <p class="lead">
         A rate limit answers one question: may this request pass now? The algorithms differ in what they
-        remember. The first five run on the same traffic here: a burst of twelve requests, a pause, then two
-        per second. The limit is six in five seconds. The pictures are live: press <b>Ask</b> to send a
-        request of your own.
+        remember. The first five algorithms run on the same traffic here: a burst of twelve requests, a pause,
+        then two per second. The limit is six requests in five seconds. The pictures are live: press{' '}
+        <b>Ask</b> to send a request of your own.
       </p>
       {CHAPTERS.map((chapter, index) => (
         <section key={chapter.id} id={chapter.id} aria-labelledby={`${chapter.id}-title`}>

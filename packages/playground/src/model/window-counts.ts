@@ -1,11 +1,11 @@
-/** Counts the admissions of one key in sliding windows. Gives the maximum so far, and the counts over time for a picture. */
+/** Counts the admissions of each key in sliding windows: the maximum so far, and the counts over time for a picture. */
 import type { Millis } from 'sluice';
 
 /** Tolerance for floating-point error, which must not look like an extra admission. */
 const TIME_EPSILON: Millis = 0.0005;
 
 export class WindowCounts {
-  /** The maximum number of admissions in any window so far, at each admission of any key. */
+  /** At each admission of any key, the largest number of admissions that one key had in any window so far. */
   readonly worst: Float64Array;
   private readonly per: Millis;
   private readonly lists: number[][];

@@ -21,11 +21,11 @@ export const SERVE_FLAGS: Flags = {
   },
   grpc: {
     value: 'HOST:PORT',
-    help: "address of the gRPC listener, Envoy's rate limit service; default 127.0.0.1:8081",
+    help: "address of the gRPC listener (Envoy's rate limit service); default 127.0.0.1:8081",
   },
   resp: {
     value: 'HOST:PORT',
-    help: 'address of the RESP listener, CL.THROTTLE for Redis clients; default 127.0.0.1:6380',
+    help: 'address of the RESP listener (CL.THROTTLE for Redis clients); default 127.0.0.1:6380',
   },
   store: {
     value: 'URL',

@@ -17,8 +17,8 @@ export interface Loaded {
 export interface Reloader {
   readonly loaded: Loaded;
   /**
-   * Reads the files and loads them if they have changed, or unconditionally with `always`. Resolves when the content that the
-   * files had at this call, or newer content, is in use or was rejected. The promise never rejects.
+   * Reads the files and loads them if they have changed. With `always`, loads them unconditionally. The promise resolves once the
+   * files' content at the time of the call, or newer content, is in use or was found to be invalid. It never rejects.
    */
   check(always?: boolean): Promise<void>;
 }

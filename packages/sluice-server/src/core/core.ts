@@ -1,6 +1,6 @@
 /**
- * Makes every decision for the listeners: limits by name, Envoy's descriptors by domain, and CL.THROTTLE. Decisions are
- * synchronous if the store decides synchronously.
+ * Makes all decisions for the listeners, on named limits, on Envoy's descriptors and on CL.THROTTLE. Decisions are synchronous
+ * if the store decides synchronously.
  */
 import { type Decision, type Duration, type MaybePromise, metered, type Store } from 'sluice';
 import type { Config } from '../config/model.ts';

@@ -1,4 +1,4 @@
-/** A configuration takes effect as a whole or not at all, wherever loading it fails. */
+/** A configuration takes effect as a whole or not at all, no matter at which point loading it fails. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -48,7 +48,7 @@ test(`keeps answering with either the old or the new configuration while ${MANY}
   const took = performance.now() - start;
   sizes.add(await limitsOf(server));
   expect(sizes).toEqual(new Set([1, MANY + 1]));
-  // The two times were equal when the configuration was loaded synchronously.
+  // If the configuration were loaded synchronously, the two times would be equal.
   expect(worst).toBeLessThan(took / 3);
   expect(await take(server.url, 'api', 'x')).toMatchObject({ limit: 7 });
 }, 120_000);

@@ -42,7 +42,7 @@ test('60 calls that each contain 1,000 new limits do not block the event loop', 
   let last = 0;
   for (let i = CALLS / 2; i < CALLS; i++) last = (await ask(i)).statuses.at(-1)?.limitRemaining ?? 0;
   late.stop();
-  // All of them charge the same key.
+  // All descriptors charge the same key.
   expect(last).toBe(100_000 - 1);
   // Includes the client's work. This took seconds when each limit was found by a linear search.
   expect(late.busiest()).toBeLessThan(200);

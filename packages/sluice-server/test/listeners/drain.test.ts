@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 60_000 });
 const MOST = 1_000_000;
 const store = `redis://127.0.0.1:${inject('redisPort')}`;
 
-/** A connection that is idle for half a second of a drain is closed, so a client that stalls fails these tests. */
+/** While draining, the server closes a connection that is idle for half a second, so a client that stalls fails these tests. */
 function heard(run: (tries: number) => Promise<void>): Promise<void> {
   let tries = 0;
   return punctually(200, () => run(++tries));

@@ -13,7 +13,7 @@ import { serving } from '../serving.ts';
 const LIMITS = 'limits: { api: 1000/h }\n---\ndomain: edge\n';
 const tokens = (): string[] => ['right'];
 
-/** Sends commands from another loopback address. Returns the replies up to `count`, or until the server closes. */
+/** Sends commands from another loopback address. Returns everything received until the server closes the connection. */
 function talkFrom(localAddress: string, port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress });
@@ -56,7 +56,7 @@ describe('RESP', () => {
     expect(await talkFrom('127.0.0.2', port, other)).toBe('+OK\r\n+PONG\r\n+OK\r\n');
   });
 
-  test('does not count the same wrong password twice, so an outdated client does not lock out others', async () => {
+  test('does not count the same wrong password twice, so a client with an outdated password does not lock out other clients', async () => {
     const { port } = await opened(openResp, LIMITS, { tokens, attempts: createAttempts() });
     const stale = Array.from({ length: 40 }, () => talk(port, command('AUTH', 'last-year')));
     expect(new Set(await Promise.all(stale))).toEqual(new Set(['-WRONGPASS invalid password\r\n']));

@@ -1,6 +1,6 @@
 /**
- * One client connection. Replies are sent in the order of the commands, even if the store answers out of order, and the
- * replies of one turn of the event loop are sent in one write. Memory is bounded: while a client does not read its replies,
+ * One client connection. Replies are sent in the order of the commands, even if the store answers out of order. All replies
+ * of one turn of the event loop are sent in one write. Memory is bounded: while a client does not read its replies,
  * or has too many commands in progress, nothing more is read from its socket.
  */
 import type { Socket } from 'node:net';

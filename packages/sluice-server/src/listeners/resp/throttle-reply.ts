@@ -1,7 +1,10 @@
 /**
- * Encodes the reply of CL.THROTTLE and THROTTLE, which consists of five integers, as redis-cell defines them: 1 if the key was
- * limited, otherwise 0; the limit; the remaining units; the seconds until a retry can succeed (-1 if it can succeed now, or
- * never); and the seconds until the key is fully replenished (-1 if never).
+ * Encodes the reply of CL.THROTTLE and THROTTLE. As in redis-cell, it consists of five integers:
+ * 1. 1 if the key was limited, otherwise 0
+ * 2. the limit
+ * 3. the remaining units
+ * 4. the seconds until a retry can succeed, or -1 if the key was not limited or no retry can ever succeed
+ * 5. the seconds until the key is fully replenished, or -1 if that never happens
  */
 import type { Decision, Millis } from 'sluice';
 import type { ClThrottleReply } from '../../core/cell.ts';
@@ -44,7 +47,7 @@ export function encodeReply(reply: ClThrottleReply): string {
     previous.text.charCodeAt(0);
     return previous.text;
   }
-  // The reply has few parts, because V8 keeps a concatenation as a tree and walks that tree again when the reply is written.
+  // Joins few parts, because V8 keeps a concatenation as a tree and walks that tree again when the reply is written.
   const middle = retryAfter === -1 ? '\r\n:-1\r\n:' : `\r\n:${retryAfter}\r\n:`;
   const text = `${headOf(limited, limit)}${remaining}${middle}${resetAfter}\r\n`;
   previous.limited = limited;
@@ -56,7 +59,7 @@ export function encodeReply(reply: ClThrottleReply): string {
   return text;
 }
 
-/** The last head for each value of `limited`. It is cached because most replies start like an earlier reply. */
+/** The start of the last reply for each value of `limited`, cached because most replies start like an earlier reply. */
 const heads = [
   { limit: Number.NaN, text: '' },
   { limit: Number.NaN, text: '' },

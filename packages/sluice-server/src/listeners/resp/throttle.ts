@@ -65,8 +65,8 @@ function optionsOf(words: readonly string[]): { cost: number | undefined; tier: 
 }
 
 /**
- * Decodes UTF-8, so that keys are the same on all listeners. Bytes that are not valid UTF-8 are decoded to text that no valid key
- * is decoded to.
+ * Decodes UTF-8, so that keys are the same on all listeners. Bytes that are not valid UTF-8 are decoded to text that
+ * differs from every valid key.
  */
 function textOf(bytes: string): string {
   if (isAscii(bytes)) return bytes;
@@ -80,7 +80,7 @@ function isAscii(bytes: string): boolean {
   return true;
 }
 
-/** Parses digits quickly. Anything else is returned unchanged, and rejected or parsed by CL.THROTTLE itself. */
+/** Parses digits quickly. Returns anything else unchanged, for CL.THROTTLE itself to parse or reject. */
 function numberOf(word: string): number | string {
   if (word.length === 0 || word.length > 15) return word;
   let value = 0;

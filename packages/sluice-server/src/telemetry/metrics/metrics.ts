@@ -7,7 +7,7 @@ import { LatencyBuckets } from './latency-buckets.ts';
 
 /** Which details the metrics contain. */
 export interface MetricsOptions {
-  /** An allowed take counts as near the limit if it leaves more than this fraction of the limit used up. Default 0.8. */
+  /** An allowed take counts as near the limit if more than this fraction of the limit is used afterward. Default 0.8. */
   readonly nearRatio?: number | undefined;
   /** How many of the most denied keys to show; 0 keeps keys out of the metrics. Default 20. */
   readonly topKeys?: number | undefined;

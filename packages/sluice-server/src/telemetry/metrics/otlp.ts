@@ -1,6 +1,6 @@
 /**
- * Pushes the metrics of /metrics to a collector, by OTLP over HTTP. The metrics are read only when they are sent, so pushing adds
- * no cost to requests. OpenTelemetry's packages are optional, so import this file only when it is needed.
+ * Pushes the metrics of /metrics to a collector, with OTLP over HTTP. The metrics are read only when they are sent, so pushing
+ * adds no cost to requests. OpenTelemetry's packages are optional, so import this file only when it is needed.
  */
 import { type HrTime, ValueType } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';

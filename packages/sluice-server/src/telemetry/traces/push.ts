@@ -1,5 +1,5 @@
 /**
- * Sends spans to a collector, by OTLP over HTTP, as JSON. Requests never wait for the collector. Spans are queued, up to a
+ * Sends spans to a collector as JSON, with OTLP over HTTP. Requests never wait for the collector. Spans are queued, up to a
  * maximum, and sent in batches. Spans that the collector does not accept are dropped.
  */
 import { readFileSync } from 'node:fs';

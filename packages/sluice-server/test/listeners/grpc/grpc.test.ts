@@ -130,7 +130,7 @@ test('one descriptor over its limit denies the request, but the other descriptor
   expect((await ask(of('path=/b'))).statuses[0].limitRemaining).toBe(8);
 });
 
-test('the most specific rule at the depth of the request applies: first a value, then a pattern, then a key alone', async () => {
+test('among rules with as many levels as the descriptor has entries, a value takes precedence over a pattern, and a pattern over a key alone', async () => {
   const { ask } = await shop();
   const limits = async (...descriptors: object[]): Promise<number[]> =>
     (await ask(...descriptors)).statuses.map(
@@ -282,7 +282,7 @@ test.each([
   ['no descriptors', { domain: 'shop' }],
   ['no entries', { domain: 'shop', descriptors: [{}] }],
   ['an empty key', { domain: 'shop', descriptors: [of('=x')] }],
-  ['entries too long', { domain: 'shop', descriptors: [of(`path=${'x'.repeat(1100)}`)] }],
+  ['entries that are too long', { domain: 'shop', descriptors: [of(`path=${'x'.repeat(1100)}`)] }],
   ['too many descriptors', { domain: 'shop', descriptors: Array.from({ length: 1001 }, () => of('a=b')) }],
   [
     'an unknown unit',
@@ -292,7 +292,7 @@ test.each([
     'a unit that is not known yet',
     { domain: 'shop', descriptors: [{ ...of('a=b'), limit: { unit: 99, requestsPerUnit: 1 } }] },
   ],
-])('%s is an invalid argument', async (_, request) => {
+])('a request with %s is rejected as an invalid argument', async (_, request) => {
   const { call, log } = await shop();
   await expect(call('ShouldRateLimit', request)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
   expect(log).toEqual([]);

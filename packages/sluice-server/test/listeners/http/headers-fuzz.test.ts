@@ -166,7 +166,7 @@ describe('input of command-line tools and environment variables', () => {
     );
   });
 
-  test('metrics are read back unchanged, whatever their labels contain, and any text is displayed', () => {
+  test('metrics are read back unchanged, whatever their labels contain, and other text between them does no harm', () => {
     const label = fc.string({ unit: fc.constantFrom('a', '"', '\\', '\n', '}', ' ', '{', 'é') });
     const escaped = (text: string) =>
       text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');

@@ -1,4 +1,4 @@
-/** Tests that GET /live has the format defined in packages/playground/LIVE.md, and that it keeps its bounds. */
+/** Tests that GET /live has the format defined in packages/playground/LIVE.md, and that its streams and its memory are bounded. */
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
@@ -239,7 +239,7 @@ test('a reader that stalls uses little memory, and later gets one snapshot for t
     decided++;
     await new Promise((resolve) => setTimeout(resolve, 5));
     most = Math.max(most, waiting());
-    // Late enough that the socket's own buffers are full, and soon enough not to be disconnected.
+    // By now the socket's own buffers are full, but the server has not disconnected the reader yet.
     if (waiting() > 100_000) break;
   }
   for (let i = 0; i < 10; i++) {

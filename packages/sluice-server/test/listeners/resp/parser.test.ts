@@ -137,7 +137,7 @@ describe('an inline command', () => {
     refused(`${'x'.repeat(16_385)}\n`, 'too big inline request', WIDE);
   });
 
-  test('is measured by its own line, not by the input before or after it', () => {
+  test('counts only its own line toward the size limit, not the input before or after it', () => {
     const line = `${'x'.repeat(20)}\n`;
     expect(commandsOf([line.repeat(5)])).toHaveLength(5);
   });

@@ -225,7 +225,7 @@ test('a client that does not close after the last reply is disconnected', () =>
     });
   }));
 
-test('commands that a web page makes a browser send are not executed', async () => {
+test('commands inside an HTTP request, which a web page can make a browser send, are not executed', async () => {
   const { port } = await opened(openResp, LIMITS);
   const rest = ' / HTTP/1.1\r\nHost: localhost\r\n\r\nPING\r\n';
   expect(await talk(port, `POST${rest}`)).toBe("-ERR unknown command 'POST'\r\n");
@@ -420,7 +420,7 @@ test('the number of commands in progress is bounded while the store does not ans
   expect(asked).toBe(1000);
 });
 
-test('the size of replies that wait for an earlier one is bounded', async () => {
+test('the total size of replies that wait for an earlier reply is bounded', async () => {
   const inner = memory({ clock: manualClock(0) });
   let answer = (): void => {};
   const told = new Promise<void>((resolve) => {
@@ -608,7 +608,7 @@ test('clients need a certificate over TLS if a certificate authority for clients
   expect(await talk(port, 'PING\r\n')).not.toContain('PONG');
 });
 
-test('a connection that completes its TLS handshake while draining is closed like the others', async () => {
+test('a connection that completes its TLS handshake while the listener drains is closed like any other connection', async () => {
   const { ca, cert, key } = certificates();
   const { port, listener } = await opened(openResp, LIMITS, { tls: { cert, key } });
   const socket = socketTo(port);
