@@ -8,6 +8,7 @@ import {
   type MaybePromise,
   memory,
   type Policies,
+  SluiceError,
   type Store,
 } from '../../src/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
@@ -19,41 +20,79 @@ const START = 1_700_000_000_000;
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
 export type Ask = ((limiter: AnyLimiter) => unknown) & { readonly key?: string };
 
-/** A place that was taken. */
+/** A charge, which may hold a place. */
 export interface Taken {
   readonly key: string;
   readonly cost: number;
   readonly of: Decision;
 }
 
-/**
- * All verbs and modes, with whole costs, halves and tenths. A reservation is compared without its function. Some hits give back
- * or renew one of the places, or a part of a place.
- */
-export function someVerb(draw: (below: number) => number, places: readonly Taken[] = []): Ask {
-  const place = places.length > 0 && draw(3) === 0 ? places[draw(places.length)] : undefined;
-  if (place !== undefined) {
-    const { key, of } = place;
-    const cost = draw(4) === 0 ? place.cost / 2 : place.cost;
-    const verb = (['release', 'refund', 'renew', 'renew'] as const)[draw(4)] ?? 'renew';
-    return Object.assign((limiter: AnyLimiter) => limiter[verb](key, { cost, of }), { key });
+/** A whole number, a half or a tenth. */
+const someCost = (draw: (below: number) => number): number =>
+  [draw(7), 1, draw(14) / 2, draw(70) / 10, 100][draw(5)] ?? 1;
+
+/** Costs of some of the policies. */
+function someCosts(draw: (below: number) => number, names: readonly string[]): Record<string, number> {
+  const chosen = names.filter(() => draw(3) > 0);
+  return Object.fromEntries(chosen.map((name) => [name, someCost(draw)]));
+}
+
+/** Corrects or gives back a charge, which is identified by its decision or only by its instant. */
+function someReturn(
+  draw: (below: number) => number,
+  { key, cost, of }: Taken,
+  names: readonly string[],
+): Ask {
+  const meant = draw(4) === 0 ? { at: of.at } : { of };
+  const part = [cost, cost, cost / 2, undefined, someCosts(draw, names)][draw(5)];
+  const used = draw(2) === 0 ? someCosts(draw, names) : someCost(draw);
+  switch (draw(6)) {
+    case 0:
+      return (limiter) => limiter.release(key, { cost: part, ...meant });
+    case 1:
+      return (limiter) => limiter.refund(key, { cost: part, ...meant });
+    case 2:
+      return (limiter) => limiter.settle(key, { charged: part ?? cost, used, ...meant });
+    case 3:
+      return (limiter) => limiter.settle(key, { used, of });
+    default:
+      return Object.assign((limiter: AnyLimiter) => limiter.renew(key, { cost: part, of }), { key });
   }
+}
+
+/**
+ * All verbs and modes, with whole costs, halves and tenths, for all policies or for each of `names`. A reservation is compared
+ * without its function. Some hits give back, correct or renew one of the charges, or a part of it.
+ */
+export function someVerb(
+  draw: (below: number) => number,
+  charges: readonly Taken[] = [],
+  names: readonly string[] = [],
+): Ask {
+  if (charges.length > 0 && draw(3) === 0) return someReturn(draw, charges[draw(charges.length)], names);
   const key = `key ${draw(4)}`;
-  const cost = [draw(7), 1, draw(14) / 2, draw(70) / 10, 100][draw(5)] ?? 1;
+  const cost = someCost(draw);
+  const keep = [undefined, undefined, draw(4), draw(10) / 10][draw(4)];
+  if (names.length > 0 && draw(4) === 0) {
+    const costs = { cost: someCosts(draw, names), keep };
+    const mode = draw(2) === 0 ? 'whole' : 'always';
+    if (draw(4) === 0) return (limiter) => limiter.peek(key, costs);
+    return Object.assign((limiter: AnyLimiter) => limiter.take(key, { ...costs, mode }), { key });
+  }
   const mode = (['whole', 'partial', 'always'] as const)[draw(3)] ?? 'whole';
   const span = 1 + draw(700);
   const maxDelay = [undefined, undefined, span, Infinity][draw(4)];
   const seldom = draw(20) === 0;
   switch (draw(16)) {
     case 0:
-      return (limiter) => limiter.peek(key, cost);
+      return (limiter) => limiter.peek(key, { cost, keep });
     case 1:
       return (limiter) => limiter.refund(key, cost);
     case 2:
       return (limiter) => limiter.release(key, cost);
     case 3:
       return async (limiter) => {
-        const { decision, delay } = await limiter.reserve(key, { cost, maxDelay });
+        const { decision, delay } = await limiter.reserve(key, { cost, keep, maxDelay });
         return { decision, delay };
       };
     case 4:
@@ -64,7 +103,7 @@ export function someVerb(draw: (below: number) => number, places: readonly Taken
     default:
       return Object.assign(
         (limiter: AnyLimiter) =>
-          limiter.take(key, mode === 'always' ? { cost, mode, maxDelay } : { cost, mode }),
+          limiter.take(key, mode === 'always' ? { cost, mode, maxDelay } : { cost, mode, keep }),
         { key },
       );
   }
@@ -90,6 +129,16 @@ export interface Amount {
 /** The most hits before all keys are replaced by new ones. */
 const RENEWED = 200;
 
+/** The answer, or the code of the error. After the clock has gone back, a charge that is given by its instant may be in the future. */
+async function answerOf(ask: Ask, limiter: AnyLimiter): Promise<unknown> {
+  try {
+    return await ask(limiter);
+  } catch (error) {
+    if (error instanceof SluiceError) return { error: error.code };
+    throw error;
+  }
+}
+
 /** Applies random hits from a seed. Rejects with the first decision that differs. */
 export async function compare(
   policies: Policies,
@@ -102,7 +151,8 @@ export async function compare(
   const draw = random(seed);
   const stores: readonly Store[] = [memory({ clock }), make(clock)];
   let limiters: Limiter<MaybePromise<Decision>>[] = [];
-  let places: Taken[] = [];
+  let charges: Taken[] = [];
+  let names: readonly string[] = [];
   for (let done = 0, renewed = 0; done < hits; ) {
     // Keys are replaced often, because many cases occur only in the first hits of a key.
     if (done >= renewed) {
@@ -110,18 +160,21 @@ export async function compare(
       for (const limiter of limiters) await limiter.close();
       limiters = stores.map((store) => createLimiter(policies, { ...options, name, store }));
       renewed = done + 1 + draw(RENEWED);
-      places = [];
+      charges = [];
+      const { policies: states } = await limiters[0].peek('key 0');
+      // A penalty, which has no limit, has no cost either.
+      names = states.filter(({ limit }) => limit < Infinity).map((state) => state.name);
     }
     clock.set(clock.now() + someGap(draw));
-    const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw, places));
-    const [expected, actual] = limiters.map((limiter) => asks.map((ask) => ask(limiter)));
+    const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw, charges, names));
+    const [expected, actual] = limiters.map((limiter) => asks.map((ask) => answerOf(ask, limiter)));
     const decisions = await Promise.all(expected);
     expect(await Promise.all(actual)).toEqual(decisions);
     for (const [i, of] of (decisions as Decision[]).entries()) {
       const { key } = asks[i];
-      if (of.at !== undefined && key !== undefined) places.push({ key, cost: of.taken, of });
+      if (of.at !== undefined && key !== undefined) charges.push({ key, cost: of.taken, of });
     }
-    places = places.slice(-20);
+    charges = charges.slice(-20);
     done += asks.length;
   }
   for (const limiter of limiters) await limiter.close();

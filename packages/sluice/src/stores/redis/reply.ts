@@ -3,7 +3,7 @@
  * from them, as it does for the memory store. This saves the server work, and makes the Redis store and the memory store agree.
  * `lua/main.lua` describes the layout.
  */
-import type { Decision, VariableRows, Hit, Plan } from '../../engine/contract.ts';
+import type { Cost, Decision, VariableRows, Hit, Plan } from '../../engine/contract.ts';
 import { costAt, isChargedCosts, isHolding } from '../../engine/charge.ts';
 import { askedFor, describe, hasMore } from '../../engine/decide.ts';
 import { bookedDecision, decisionOf, heldDecision, policyState, unitsOf } from '../../engine/decision.ts';
@@ -36,12 +36,16 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
   };
   const now = double();
 
+  /** What a take of this cost has charged, if it passed. */
+  const takenIn = (cost: Cost): number =>
+    typeof cost === 'number' ? cost : Math.max(0, ...cost.filter((_, i) => isChargedCosts(policies[i])));
+
   return (hit) => {
     const outcome = bytes[at++];
     const detailed = outcome === DETAILED;
     const allowed = detailed ? double() === 1 : outcome === PASSED || outcome === STORED_PASSED;
     const cost = allowed && hit.verb === 'take' ? hit.cost : 0;
-    const taken = detailed ? double() : typeof cost === 'number' ? cost : Math.max(...cost);
+    const taken = detailed ? double() : takenIn(cost);
     const block = detailed ? double() : 0;
     const delay = detailed ? double() : 0;
     const parts = detailed ? policies.map(double) : cost;
