@@ -17,7 +17,7 @@ async function nodeRedis(port) {
 }
 
 /** The deadline is long, so that a stall of the machine does not count as a failure of the store. */
-const PATIENT = { deadline: 5000 };
+const PATIENT = { deadline: 5000, onFailure: 'throw' };
 
 /** Number of contenders created so far. Each contender gets its own name, so that no two share a count. */
 let made = 0;

@@ -3,8 +3,8 @@
  * has its own client, store and limiter, and imports only what it needs. `asked` returns the number of hits sent to the store.
  */
 
-/** The deadline is long, so that a stall of the machine does not count as a failure of the store. */
-const PATIENT = { deadline: 10_000 };
+/** The deadline is long, so that a stall of the machine does not count as a failure of the store. A failure must not be hidden by a fallback. */
+const PATIENT = { deadline: 10_000, onFailure: 'throw' };
 
 async function onRedis(port, options) {
   const { Redis } = await import('ioredis');

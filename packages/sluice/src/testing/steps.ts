@@ -1,5 +1,14 @@
 /** Defines how claims are written, as a table of steps that each have a time, a verb and the expected decision. */
-import type { Decision, Limiter, LimiterOptions, MaybePromise, PolicySource, TakeOptions } from '../index.ts';
+import type {
+  CostOptions,
+  Decision,
+  Limiter,
+  LimiterOptions,
+  MaybePromise,
+  PolicySource,
+  SettleOptions,
+  TakeOptions,
+} from '../index.ts';
 
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
 export type Step = readonly [at: number, ask: (limiter: AnyLimiter) => unknown, expected: object];
@@ -19,15 +28,27 @@ export const take =
   (limiter) =>
     limiter.take('k', options);
 export const peek =
-  (cost?: number): Ask =>
+  (options?: number | CostOptions): Ask =>
   (limiter) =>
-    limiter.peek('k', cost);
+    limiter.peek('k', options);
 export const refund =
   (cost?: number): Ask =>
   (limiter) =>
     limiter.refund('k', cost);
-/** Decisions that took a place, by the name that a claim gave to the place. */
+/** Decisions that made a charge or took a place, by the name that a claim gave to it. */
 const places = new WeakMap<AnyLimiter, Map<string, Decision>>();
+
+/** Takes and remembers the decision under a name. */
+export const takeRemembered =
+  (name: string, options: TakeOptions) =>
+  async (limiter: AnyLimiter): Promise<Decision> =>
+    remember(limiter, name, await limiter.take('k', options));
+
+/** Settles the charge that was remembered under a name. */
+export const settle =
+  (name: string, used: SettleOptions['used']): Ask =>
+  (limiter) =>
+    limiter.settle('k', { used, of: places.get(limiter)?.get(name) });
 
 /** Takes a place and remembers the decision under a name. */
 export const takePlace =

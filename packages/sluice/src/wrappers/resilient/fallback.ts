@@ -1,5 +1,6 @@
 /** The answers that `onFailure` selects for hits that the store cannot decide. All of them have `source: 'fallback'`. */
 import type { Decision, Hit, MaybePromise } from '../../engine/contract.ts';
+import { costAt, isHolding } from '../../engine/charge.ts';
 import { fallbackDecision } from '../../engine/decision.ts';
 import type { GivenClock } from '../../internal/clock.ts';
 import { type StoreFault, StoreUnavailable, SluiceError } from '../../internal/errors.ts';
@@ -163,7 +164,14 @@ function fixedFallback(allowed: boolean, effect: string): Fallback {
  * identifies the place.
  */
 function stillHeld(hit: Hit): Decision {
-  return { ...declaredDecision(hit, true), source: 'store', at: hit.of?.at, held: true };
+  const { plan, cost } = hit;
+  const places = plan.policies.map((policy, i) => (isHolding(policy) ? costAt(cost, i) : 0));
+  return {
+    ...fallbackDecision(plan.policies, true, places, 0),
+    source: 'store',
+    at: hit.of?.at,
+    held: true,
+  };
 }
 
 /** A decision without a store. It has the numbers of an unused key, or denies until the next probe. */

@@ -273,7 +273,12 @@ describe('hits that wait for a slow store', () => {
       async ({ verb, mode, cost }) => {
         sent.push(`${verb} ${mode} ${cost}`);
         await settled();
-        return { allowed: true, taken: verb === 'take' ? Math.min(cost, 5) : 0, source: 'store' } as Decision;
+        return {
+          allowed: true,
+          taken: verb === 'take' ? Math.min(cost, 5) : 0,
+          policies: [],
+          source: 'store',
+        } as unknown as Decision;
       },
       () => denied,
     );
@@ -310,7 +315,7 @@ describe('hits that wait for a slow store', () => {
     const queue = new SlowStoreQueue(
       async ({ cost }) => {
         if (isDown) throw new Error('down');
-        return { allowed: true, taken: cost, source: 'store' } as Decision;
+        return { allowed: true, taken: cost, policies: [], source: 'store' } as unknown as Decision;
       },
       () => denied,
     );
