@@ -54,12 +54,18 @@ export const contenders = {
   // rate-limiter-flexible on the same server. A fixed window is its only algorithm, and its limits are never reached.
   flexible: {
     label: 'rate-limiter-flexible',
-    async node({ address }) {
+    async node({ address, name }) {
       const { default: pg } = await import('pg');
       const { RateLimiterPostgres } = await import('rate-limiter-flexible');
       const storeClient = new pg.Pool({ connectionString: address, max: 8 });
       const limiter = await new Promise((resolve, reject) => {
-        const options = { storeClient, tableName: 'flexible', points: 1e9, duration: 86_400 };
+        const options = {
+          storeClient,
+          tableName: 'flexible',
+          keyPrefix: name,
+          points: 1e9,
+          duration: 86_400,
+        };
         const made = new RateLimiterPostgres({ ...options, clearExpiredByTimeout: false }, (error) =>
           error === undefined || error === null ? resolve(made) : reject(error),
         );
@@ -80,7 +86,7 @@ export const contenders = {
 
 /** @returns a node: `take(key)`, `asked()`, `close()` */
 export async function nodeOf(contender, limits, name, { address, nodes }) {
-  if (contenders[contender].node !== undefined) return contenders[contender].node({ address });
+  if (contenders[contender].node !== undefined) return contenders[contender].node({ address, name });
   const { createLimiter, gcra } = await import('sluice');
   const { make, wrap = (store) => store } = contenders[contender];
   const { store, end } = await make({ address });

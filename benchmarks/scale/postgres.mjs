@@ -32,7 +32,8 @@ export async function startPostgres() {
   return {
     url,
     version: rows[0].server_version.split(' ')[0],
-    clear: () => control.query('TRUNCATE sluice'),
+    /** Empties the table, and drops the table that rate-limiter-flexible creates when it starts. */
+    clear: () => control.query('TRUNCATE sluice; DROP TABLE IF EXISTS flexible'),
     async stop() {
       await control.end();
       await server.stop();

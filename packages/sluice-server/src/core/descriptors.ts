@@ -137,7 +137,10 @@ export class Descriptors {
     const { entries, limit } = descriptor;
     if (limit !== undefined) return this.ownLimit(domain, entries, { ...limit, multiplier: 1 });
     const match = matchRule(domain, entries);
-    return match && { ...match, limit: match.rule.limit, limiter: this.limiters.get(match.rule) };
+    if (match === undefined) return undefined;
+    // Listing the fields is much faster than spreading, and this runs for every descriptor.
+    const { rule, subject, label } = match;
+    return { rule, subject, label, limit: rule.limit, limiter: this.limiters.get(rule) };
   }
 
   /** The limit that comes with the request, which is counted separately from the configured limits. */

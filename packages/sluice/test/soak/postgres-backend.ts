@@ -27,9 +27,9 @@ export async function postgresBackend(): Promise<Backend> {
       }
     }
   };
-  const rowsLike = async (start: string): Promise<number> => {
-    const text = 'SELECT count(*) FROM sluice WHERE starts_with(key, $1)';
-    const { rows } = await admin.query<{ count: string }>(text, [start]);
+  const rowsLike = async (start: string, before = 'infinity'): Promise<number> => {
+    const text = 'SELECT count(*) FROM sluice WHERE starts_with(key, $1) AND expires <= $2';
+    const { rows } = await admin.query<{ count: string }>(text, [start, before]);
     return Number(rows[0]?.count);
   };
   return {
@@ -86,7 +86,8 @@ export async function postgresBackend(): Promise<Backend> {
       });
       return { store: (options) => postgres(pool, { onFailure: 'throw', ...options }), close: () => {} };
     },
-    rows: (name) => rowsLike(`${name}:`),
+    // Rows are kept for ten seconds after they are fully replenished, so only rows that have expired count.
+    rows: (name) => rowsLike(`${name}:`, 'now'),
     async stop() {
       network.cut();
       await server.stop();

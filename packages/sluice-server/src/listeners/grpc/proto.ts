@@ -16,9 +16,11 @@ export interface RateLimitRequest {
 
 export interface Status {
   readonly code: 'OK' | 'OVER_LIMIT';
-  readonly currentLimit?: { readonly name: string; readonly requestsPerUnit: number; readonly unit: string };
+  readonly currentLimit?:
+    | { readonly name: string; readonly requestsPerUnit: number; readonly unit: string }
+    | undefined;
   readonly limitRemaining: number;
-  readonly durationUntilReset?: { readonly seconds: number };
+  readonly durationUntilReset?: { readonly seconds: number } | undefined;
 }
 
 export interface RateLimitResponse {
@@ -26,7 +28,7 @@ export interface RateLimitResponse {
   readonly statuses: readonly Status[];
   readonly responseHeadersToAdd: readonly { readonly key: string; readonly value: string }[];
   /** Metadata for Envoy's other filters, as a google.protobuf.Struct. */
-  readonly dynamicMetadata?: { readonly fields: Readonly<Record<string, unknown>> };
+  readonly dynamicMetadata?: { readonly fields: Readonly<Record<string, unknown>> } | undefined;
 }
 
 export interface HealthRequest {

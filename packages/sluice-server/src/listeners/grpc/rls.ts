@@ -68,23 +68,21 @@ function responseOf({ overLimit, statuses, quotaViolations }: RateLimitAnswer): 
     overallCode: overLimit ? 'OVER_LIMIT' : 'OK',
     statuses: statuses.map(showStatus),
     responseHeadersToAdd: nearest === undefined ? [] : headersOf(nearest),
-    ...(quotaViolations.length > 0 && { dynamicMetadata: metadataOf(quotaViolations) }),
+    dynamicMetadata: quotaViolations.length > 0 ? metadataOf(quotaViolations) : undefined,
   };
 }
 
 function showStatus({ code, currentLimit, limitRemaining, resetAfter }: DescriptorStatus): Status {
   return {
     code,
-    ...(currentLimit !== undefined && {
-      currentLimit: {
-        name: currentLimit.name ?? '',
-        requestsPerUnit: currentLimit.requestsPerUnit,
-        unit: currentLimit.unit?.toUpperCase() ?? 'UNKNOWN',
-      },
-    }),
+    currentLimit: currentLimit && {
+      name: currentLimit.name ?? '',
+      requestsPerUnit: currentLimit.requestsPerUnit,
+      unit: currentLimit.unit?.toUpperCase() ?? 'UNKNOWN',
+    },
     limitRemaining,
-    ...(resetAfter !== undefined &&
-      resetAfter < Infinity && { durationUntilReset: { seconds: secondsOf(resetAfter) } }),
+    durationUntilReset:
+      resetAfter !== undefined && resetAfter < Infinity ? { seconds: secondsOf(resetAfter) } : undefined,
   };
 }
 

@@ -35,6 +35,11 @@ interface Reply {
 /** Maximum number of rows to remember, and maximum size of each in bytes. */
 const REMEMBERED = 10_000;
 const LARGEST = 1024;
+/**
+ * How much longer a row is kept once it is fully replenished. A key in use is often replenished before its next check, and it
+ * is cheaper to update its row than to delete the row and insert it again.
+ */
+const RETAINED: Millis = 10_000;
 /** After WRITES writes or a second, whichever comes later, at most CLEANED expired rows are deleted. */
 const WRITES = 100;
 const SECOND = 1000;
@@ -90,14 +95,19 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
   }
 
   function get(key: string, sure: boolean): Found | Promise<Found> {
-    if (sure || ahead === -Infinity) return read(key);
+    return sure || ahead === -Infinity ? read(key) : recall(key);
+  }
+
+  /** Returns the row that the store remembers, or no row if it assumes that the key is new. */
+  function recall(key: string): Found {
     const { value, version } = remembered.get(key) ?? { value: undefined, version: undefined };
     return { value, version, now: clock?.now() ?? ahead + performance.now(), sure: false };
   }
 
   /**
-   * Sends writes. Returns a reply for each row that was not written, or one reply without a row if all were written. If
-   * there is no reply at all, other processes have changed the rows, and the new values are not known.
+   * Sends writes. Returns a reply for each row that was not written, or one reply without a row if all were written. There is no
+   * reply at all to the update of a row that no longer exists. Returns undefined if other processes wrote first, and their values
+   * are not known.
    */
   async function send(batch: readonly Write[], version: string, earliest: Millis, latest: Millis) {
     const [{ key, found, value, expiresIn }] = batch;
@@ -108,7 +118,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
       if (found.version === undefined) return await ask(statements.insert, values);
       return await ask(statements.update, [...values, found.version]);
     } catch (error) {
-      if (isConflict(error)) return [];
+      if (isConflict(error)) return undefined;
       throw error;
     }
   }
@@ -123,7 +133,11 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
       latest = Math.max(latest, found.now);
     }
     const replies = await send(batch, version, earliest, latest);
-    if (replies.length === 0) return batch.map(() => false);
+    if (replies === undefined) return batch.map(() => false);
+    if (replies.length === 0) {
+      remembered.delete(batch[0].key);
+      return [recall(batch[0].key)];
+    }
     const [{ now }] = replies;
     const isInTime = clock !== undefined || (latest <= now && now <= earliest + LATEST);
     // If `isInTime` is false, the server's clock was set back, or this process or the statement was delayed.
@@ -145,7 +159,8 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
     return outcomes;
   }
 
-  const put: Rows['put'] = (key, found, value, expiresIn) => write({ key, found, value, expiresIn });
+  const put: Rows['put'] = (key, found, value, expiresIn) =>
+    write({ key, found, value, expiresIn: expiresIn + RETAINED });
 
   /** Deletes expired rows in the background. If it fails, a later write tries again. */
   async function cleanUp(): Promise<void> {

@@ -113,6 +113,27 @@ describe('the Postgres store', () => {
     }),
   );
 
+  test(
+    'updates the row of a key that was fully replenished a moment ago, and needs two statements if the row was deleted',
+    swiftly(async (name) => {
+      const table = await tableOf(name.replace('-', '_'));
+      const client = counting();
+      const limiter = createLimiter('1000/s', { store: postgres(client, { ...patient, table }), name });
+      const take = async () => {
+        const before = client.statements.length;
+        const { remaining } = await limiter.take('k', 5);
+        return { remaining, statements: client.statements.length - before };
+      };
+      await take();
+      await until(async () => (await limiter.peek('k')).remaining === 1000);
+      await pool.query(`DELETE FROM ${table} WHERE expires < clock_timestamp() + interval '1 s'`);
+      expect(await take()).toEqual({ remaining: 995, statements: 1 });
+      await pool.query(`DELETE FROM ${table}`);
+      expect(await take()).toEqual({ remaining: 995, statements: 2 });
+      expect(await rowsOf(table)).toHaveLength(1);
+    }),
+  );
+
   test('writes nothing for a denied take', async () => {
     const table = await tableOf('denied');
     const limiter = createLimiter('3/h', {
@@ -127,7 +148,7 @@ describe('the Postgres store', () => {
     expect(before.map(({ key }) => key)).toEqual(['api:k']);
   });
 
-  test('rarely changes the expiry of a row, and never sets it too early', async () => {
+  test('rarely changes the expiry of a row, and never sets it too early or much too late', async () => {
     const table = await tableOf('expiries');
     const limiter = createLimiter('100/min', {
       store: postgres(pool, { ...patient, table }),
@@ -141,6 +162,7 @@ describe('the Postgres store', () => {
         `SELECT expires, extract(epoch FROM expires - clock_timestamp())::float8 * 1000 AS left FROM ${table}`,
       );
       expect(rows[0]?.left).toBeGreaterThan(resetAfter - (performance.now() - asked) - 100);
+      expect(rows[0]?.left).toBeLessThan(1.5 * (resetAfter + 10_000) + 100);
       expiries.add(Number(rows[0]?.expires));
     }
     expect(expiries.size).toBeLessThan(15);
