@@ -30,7 +30,7 @@ const targets = {
   table: target(
     'sluice',
     ['stores/table/*'],
-    ['stores/memory/memory', 'stores/memory/tables', 'engine/several-plans'],
+    ['stores/table/fingerprint', 'engine/several-plans', 'stores/memory/memory', 'stores/memory/tables'],
   ),
   resilient: target(
     'sluice',

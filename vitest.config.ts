@@ -10,9 +10,12 @@ const nest11 = fileURLToPath(new URL('runtimes/nest-11/node_modules/', import.me
 const SOAK = 'packages/sluice/test/soak/soak.test.ts';
 const globalSetup = ['packages/test-support/src/servers.ts'];
 
-/** Small files that take long. On a machine without earlier results, Vitest would start the smallest files last. */
+/**
+ * Files that take long for their size. On a machine without earlier results, Vitest would start the smallest files last, and
+ * would wait for these at the end while the other workers are idle.
+ */
 const long =
-  /\/(processes|connections|differential|conformance|lost-replies|runtimes|typescripts|site|looks|live)\.test\.ts$/;
+  /\/(processes|connections|differential|conformance|lost-replies|silent|places|refusals|restarts|replies|runtimes|typescripts|site|looks|live|playground|nest|express|fastify-rate-limit|reload|process|examples)\.test\.ts$/;
 
 class LongFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -1,5 +1,6 @@
 // Runs the conformance suite and the tests of other Redis clients on Bun's own client. The argument is the server's port.
-import { RedisClient } from 'bun';
+import { connect, createServer } from 'node:net';
+import { RedisClient, redis as defaultClient } from 'bun';
 import { createLimiter, gcra } from 'sluice';
 import { redis } from 'sluice/redis';
 import { conformance } from 'sluice/testing';
@@ -8,6 +9,50 @@ import { judged, same } from './run.mjs';
 
 const client = new RedisClient(`redis://127.0.0.1:${process.argv[2]}/13`);
 await client.send('FLUSHDB', []);
+
+/**
+ * A proxy in front of the server. While it is mute, the server's replies are lost. `stop` closes all connections and refuses
+ * new ones until `start` is called.
+ */
+async function proxied() {
+  const sockets = new Set();
+  const proxy = createServer((near) => {
+    const far = connect(Number(process.argv[2]), '127.0.0.1');
+    near.on('data', (chunk) => far.write(chunk));
+    far.on('data', (chunk) => state.mute || near.write(chunk));
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => [near, far].forEach((one) => one.destroy()));
+    }
+  });
+  let port = 0;
+  const state = {
+    mute: false,
+    url: '',
+    async start() {
+      await new Promise((resolve) => proxy.listen(port, '127.0.0.1', resolve));
+      port = proxy.address().port;
+      state.url = `redis://127.0.0.1:${port}/13`;
+    },
+    cut: () => sockets.forEach((socket) => socket.destroy()),
+    stop() {
+      proxy.close();
+      state.cut();
+    },
+  };
+  await state.start();
+  return state;
+}
+
+/** Calls until the result satisfies the condition, for at most ten seconds. */
+async function until(call, isWanted) {
+  for (const end = performance.now() + 10_000; performance.now() < end; await Bun.sleep(20)) {
+    const result = await call();
+    if (isWanted(result)) return result;
+  }
+  throw new Error('the condition was not met within ten seconds');
+}
 
 const clientClaims = [
   {
@@ -85,6 +130,112 @@ const clientClaims = [
       const { remainingPoints } = await limiter.consume('a');
       idle.close();
       same([refusal, remainingPoints], ['connection', 1]);
+    },
+  },
+  {
+    name: 'works with the default client of Bun',
+    async run() {
+      const limiter = createLimiter('3/h', {
+        store: redis(defaultClient, { onFailure: 'throw' }),
+        name: 'default',
+      });
+      const { remaining, source } = await limiter.take('a');
+      defaultClient.close();
+      same([remaining, source], [2, 'store']);
+    },
+  },
+  {
+    name: 'does not send a take again whose reply was lost',
+    async run() {
+      const proxy = await proxied();
+      const cut = new RedisClient(proxy.url);
+      const [near, truth] = [cut, client].map((one) =>
+        createLimiter('10/h', { store: redis(one, { onFailure: 'throw', deadline: 200 }), name: 'lost' }),
+      );
+      await until(
+        () => near.peek('a').catch(() => undefined),
+        (found) => found !== undefined,
+      );
+      proxy.mute = true;
+      const fault = await near.take('a').catch((error) => error.fault);
+      await until(
+        () => truth.peek('a'),
+        ({ remaining }) => remaining === 9,
+      );
+      proxy.mute = false;
+      proxy.cut();
+      const { remaining } = await until(
+        () => near.peek('a').catch(() => ({ remaining: undefined })),
+        (found) => found.remaining !== undefined,
+      );
+      cut.close();
+      proxy.stop();
+      same([fault, remaining], ['deadline', 9]);
+    },
+  },
+  {
+    name: 'is used again when the server is back, if maxRetries is large',
+    async run() {
+      const proxy = await proxied();
+      const patient = new RedisClient(proxy.url, { maxRetries: 1e9 });
+      const store = redis(patient, { onFailure: 'allow', deadline: 100 });
+      const limiter = createLimiter('100/h', { store, name: 'patient' });
+      const sources = [
+        (
+          await until(
+            () => limiter.take('a'),
+            ({ source }) => source === 'store',
+          )
+        ).source,
+      ];
+      proxy.stop();
+      sources.push(
+        (
+          await until(
+            () => limiter.take('a'),
+            ({ source }) => source === 'fallback',
+          )
+        ).source,
+      );
+      await Bun.sleep(300);
+      await proxy.start();
+      sources.push(
+        (
+          await until(
+            () => limiter.take('a'),
+            ({ source }) => source === 'store',
+          )
+        ).source,
+      );
+      patient.close();
+      proxy.stop();
+      same(sources, ['store', 'fallback', 'store']);
+    },
+  },
+  {
+    name: 'that has stopped reconnecting leads to a warning, and onFailure answers even when the server is back',
+    async run() {
+      const warnings = [];
+      const listener = ({ code }) => warnings.push(code);
+      process.on('warning', listener);
+      const proxy = await proxied();
+      const hasty = new RedisClient(proxy.url, { maxRetries: 1 });
+      // A new store each time, because the breaker of the last one may be open.
+      const take = () =>
+        createLimiter('100/h', {
+          store: redis(hasty, { onFailure: 'allow', deadline: 100 }),
+          name: 'hasty',
+        }).take('a');
+      await until(take, ({ source }) => source === 'store');
+      proxy.stop();
+      await until(take, () => warnings.length > 0);
+      await proxy.start();
+      await Bun.sleep(300);
+      const { source } = await take();
+      process.off('warning', listener);
+      hasty.close();
+      proxy.stop();
+      same([warnings, source], [['SLUICE_REDIS_GAVE_UP'], 'fallback']);
     },
   },
 ];

@@ -188,8 +188,9 @@ describe('in a browser', () => {
     return page;
   }
 
-  /** Saves a screenshot for manual inspection. */
+  /** With SHOTS=1, saves a screenshot for manual review. */
   async function shot(page: Page, name: string): Promise<void> {
+    if (process.env['SHOTS'] !== '1') return;
     const folder = join(root, 'site/test-artefacts');
     mkdirSync(folder, { recursive: true });
     await page.screenshot({ path: join(folder, `${name}.png`) });

@@ -98,8 +98,9 @@ function serveFile(folder: string, request: IncomingMessage, response: ServerRes
   }
 }
 
-/** Saves a screenshot for manual review. */
+/** With SHOTS=1, saves a screenshot for manual review. */
 export async function shot(page: Page, name: string, isWhole = false): Promise<void> {
+  if (process.env['SHOTS'] !== '1') return;
   mkdirSync(artefacts, { recursive: true });
   await page.waitForTimeout(100);
   await page.screenshot({ path: join(artefacts, `${name}.png`), fullPage: isWhole });

@@ -14,21 +14,23 @@ export type {
   SlidingWindowOptions,
   TokenBucketOptions,
 } from './algorithms/index.ts';
-export type { AlgorithmEntry, Rate, TextForm } from './algorithms/entry.ts';
-export type {
-  Algorithm,
-  Answer,
-  Cells,
-  Clock,
-  Hit,
-  Inheritance,
-  Params,
-  PlacedPolicy,
-  Plan,
-  Refill,
-  VariableRows,
-  Verb,
-  WithStore,
+export type { AlgorithmEntry, RatedEntry, Rate, TextForm } from './algorithms/entry.ts';
+export {
+  type Algorithm,
+  type Answer,
+  type Cells,
+  type Clock,
+  type Hit,
+  type Inheritance,
+  isFarAhead,
+  type Params,
+  type PlacedPolicy,
+  type Plan,
+  type Refill,
+  TIME_EPSILON,
+  type VariableRows,
+  type Verb,
+  type WithStore,
 } from './engine/contract.ts';
 export { decide } from './engine/decide.ts';
 export { clearIn } from './engine/row.ts';

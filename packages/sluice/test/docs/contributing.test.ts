@@ -1,6 +1,15 @@
 /** Checks the contributors' pages: the folder overview, the example algorithm in TypeScript and Lua, and the import rules. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -17,9 +26,10 @@ const places = architecture('', 'packages/sluice/src/\n');
 const violation = architecture('', 'algorithms/ may import');
 
 const guide = reading('docs/contributing/algorithms.md');
-const lua = guide('lua', '-- Mirrors lifetime.ts');
-const typescript = guide('ts', 'const lifetimeAlgorithm');
-const registryLine = guide('diff', 'lifetime: lifetimeEntry');
+const lua = guide('lua', '-- Mirrors session.ts');
+const typescript = guide('ts', 'const sessionAlgorithm');
+const registryLine = guide('diff', 'session: sessionEntry');
+const bound = guide('diff', 'CASES');
 const claim = guide('diff', 'ALGORITHM_CLAIMS');
 
 type Sluice = typeof import('../../src/index.ts') &
@@ -133,27 +143,33 @@ function patched(text: string, diff: string): string {
 
 describe('the example algorithm, added to the sources according to the guide,', () => {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
+  let tree: string;
   let sluice: Sluice;
-  let lifetime: (options: { readonly limit: number }) => Policy;
+  let session: (options: { readonly limit: number; readonly per: string }) => Policy;
 
   beforeAll(async () => {
-    const tree = treeWith(['scripts/bundle-lua.mjs'], {});
-    cpSync(join(root, sources), join(tree, sources), { recursive: true });
+    tree = treeWith(['scripts/bundle-lua.mjs'], {});
+    const tests = 'packages/sluice/test';
+    for (const folder of [sources, ...['algorithms', 'engine', 'support'].map((name) => `${tests}/${name}`)])
+      cpSync(join(root, folder), join(tree, folder), { recursive: true });
+    symlinkSync(join(root, 'node_modules'), join(tree, 'node_modules'));
     const [, code = ''] = /^(\/\*\* At most[\s\S]*?)^const limiter/m.exec(typescript) ?? [];
-    const folder = join(tree, sources, 'algorithms/lifetime');
+    const folder = join(tree, sources, 'algorithms/session');
     mkdirSync(folder);
-    writeFileSync(join(folder, 'lifetime.lua'), lua);
+    writeFileSync(join(folder, 'session.lua'), lua);
     writeFileSync(
-      join(folder, 'lifetime.ts'),
-      `import type { Algorithm, Policy } from '../../engine/contract.ts';
-import type { AlgorithmEntry } from '../entry.ts';
-${code}export { lifetime, lifetimeEntry };\n`,
+      join(folder, 'session.ts'),
+      `import { type Algorithm, type Cells, isFarAhead, type Policy, TIME_EPSILON } from '../../engine/contract.ts';
+import { type Duration, parseDuration } from '../../internal/duration.ts';
+import type { RatedEntry } from '../entry.ts';
+${code}`,
     );
     for (const [file, diff] of [
-      ['algorithms/registry.ts', registryLine],
-      ['testing/algorithm-claims.ts', claim],
+      [`${sources}/algorithms/registry.ts`, registryLine],
+      [`${sources}/testing/algorithm-claims.ts`, claim],
+      [`${tests}/support/policies.ts`, bound],
     ] as const)
-      writeFileSync(join(tree, sources, file), patched(textOf(`${sources}/${file}`), diff));
+      writeFileSync(join(tree, file), patched(textOf(file), diff));
     const { status, stderr } = spawnSync(process.execPath, ['scripts/bundle-lua.mjs'], { cwd: tree });
     expect([status, String(stderr)]).toEqual([0, '']);
 
@@ -161,7 +177,7 @@ ${code}export { lifetime, lifetimeEntry };\n`,
       import(/* @vite-ignore */ pathToFileURL(join(tree, sources, name)).href);
     const modules = ['index.ts', 'stores/redis/index.ts', 'stores/ipc/index.ts', 'testing/index.ts'];
     sluice = Object.assign({}, ...(await Promise.all(modules.map(load)))) as Sluice;
-    lifetime = sluice.algorithms['lifetime']?.factory as unknown as typeof lifetime;
+    session = sluice.algorithms['session']?.factory as unknown as typeof session;
   });
   afterAll(() => client.disconnect());
 
@@ -169,7 +185,7 @@ ${code}export { lifetime, lifetimeEntry };\n`,
     memory: (clock) => sluice.memory({ clock }),
     Redis: (clock) => sluice.redis(client, { clock, deadline: '30s', onFailure: 'throw' }),
     async ipc(clock) {
-      const path = join(tmpdir(), `sluice-lifetime-${process.pid}.sock`);
+      const path = join(tmpdir(), `sluice-session-${process.pid}.sock`);
       const server = sluice.ipc({ path, store: sluice.memory({ clock }), deadline: '30s' });
       await sluice.createLimiter('1/s', { store: server, name: 'first' }).peek('key');
       const other = sluice.ipc({ path, serve: false, deadline: '30s', onFailure: 'throw' });
@@ -183,17 +199,39 @@ ${code}export { lifetime, lifetimeEntry };\n`,
     },
   };
   test.each(Object.entries(stores))('passes its conformance claim on %s', async (_, make) => {
-    const claims = sluice.conformance(make).filter(({ name }) => name.includes('lifetime'));
+    const claims = sluice.conformance(make).filter(({ name }) => name.includes('a session'));
     expect(claims).toHaveLength(1);
     for (const { run } of claims) await run();
   });
 
+  test('is written as text like the other algorithms', () => {
+    const limiter = sluice.createLimiter('3/min session');
+    expect(limiter.take('alice', 3)).toMatchObject({ allowed: true, limit: 3, resetAfter: 60_000 });
+    expect(limiter.take('alice').allowed).toBe(false);
+    expect(limiter.take('bob', 3).allowed).toBe(true);
+  });
+
+  test('has a script, a claim and a bound, and passes the property tests', () => {
+    const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+    const files = ['algorithms/algorithms', 'engine/properties'].map(
+      (name) => `packages/sluice/test/${name}`,
+    );
+    const { stdout, stderr, status } = spawnSync(
+      process.execPath,
+      [vitest, 'run', ...files, '-t', 'session', '--reporter=verbose', '--maxWorkers=1'],
+      { cwd: tree, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1' } },
+    );
+    expect(status, stdout + stderr).toBe(0);
+    expect(stdout).toMatch(/✓ .* session > has a line in policies\.ts/);
+    expect(stdout).toMatch(/✓ .* session > never admits more than its bound/);
+  });
+
   const cases: readonly [name: string, policies: () => Policies][] = [
-    ['alone', () => lifetime({ limit: 40 })],
-    ['beside a rate', () => ({ rate: '10/s', trial: lifetime({ limit: 30 }) })],
+    ['alone', () => session({ limit: 4, per: '900ms' })],
+    ['beside a rate', () => ({ rate: '10/s', trial: session({ limit: 5, per: '2s' }) })],
   ];
   test.each(cases)('makes the same decisions in Redis as in memory: %s', async (name, policies) => {
-    const own = { name: `lifetime ${process.pid} ${name}` };
+    const own = { name: `session ${process.pid} ${name}` };
     await compare(
       policies(),
       (clock) => sluice.redis(client, { clock, deadline: '30s' }),

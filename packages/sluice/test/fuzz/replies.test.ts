@@ -165,7 +165,7 @@ describe('answers of the process that serves a socket', () => {
     await fc.assert(
       fc.asyncProperty(line, async (text) => {
         next = text;
-        const store = ipc({ onFailure: 'throw', path, serve: false, deadline: 100 });
+        const store = ipc({ onFailure: 'throw', path, serve: false, deadline: 30 });
         if (await isAnswered(store, gcra({ limit: 5, per: '1s' }))) answered++;
         await store.close();
       }),

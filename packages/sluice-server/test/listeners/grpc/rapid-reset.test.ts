@@ -8,29 +8,10 @@ import { connect } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openGrpc } from '../../../src/listeners/grpc/grpc.ts';
 import { opened, socketTo } from '../listeners.ts';
+import { frame, header, PREFACE } from './frames.ts';
 import { started, temporaryFile } from '../../serving.ts';
 
 const CALL = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
-
-function frame(type: number, flags: number, stream: number, body: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(body.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, body]);
-}
-
-/** Encodes a header in HPACK, without a dynamic table or Huffman codes. */
-function header(name: string, value: string): Buffer {
-  const [first, second] = [Buffer.from(name), Buffer.from(value)];
-  return Buffer.concat([Buffer.from([0, first.length]), first, Buffer.from([second.length]), second]);
-}
-
-const PREFACE = Buffer.concat([
-  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
-  frame(4, 0, 0, Buffer.alloc(0)),
-]);
 
 /** Encodes `count` pairs of HEADERS and RST_STREAM (CANCEL) frames. */
 function resets(path: string, count: number): Buffer {

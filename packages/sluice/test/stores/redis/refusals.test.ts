@@ -199,7 +199,7 @@ describe.each(SULKS)('the server error %s', (_, fault, sulkOf) => {
 
   test(`becomes a StoreUnavailable with fault '${fault}', in time`, () => refused(clients[0], [fault]));
 
-  test.each(OTHERS)(`is reported in the same way through %s`, (name) => {
+  test.concurrent.each(OTHERS)(`is reported in the same way through %s`, (name) => {
     const { client } = others[OTHERS.findIndex(([other]) => other === name)];
     // Clients that wait until the server has loaded have not sent anything by the deadline.
     const welcome: StoreFault[] =

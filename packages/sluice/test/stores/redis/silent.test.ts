@@ -20,7 +20,7 @@ const isAnswered = async (limiter: ReturnType<typeof limiterOf>): Promise<boolea
   (await outcome(() => limiter.take('a'))).value?.source === 'store';
 
 // Excluded, because an object with send() has to detect this itself.
-describe.each(Object.entries(ROWS).filter(([name]) => name !== 'an object with send'))(
+describe.concurrent.each(Object.entries(ROWS).filter(([name]) => name !== 'an object with send'))(
   'a connection that is silent and never closed, with %s',
   (name, connect) => {
     test('is replaced within about a second', async () => {
