@@ -37,7 +37,12 @@ export default defineConfig({
         ? [
             {
               extends: true,
-              test: { include: mutated, isolate: false, globalSetup: needsServers ? globalSetup : [] },
+              test: {
+                include: mutated,
+                isolate: false,
+                globalSetup: needsServers ? globalSetup : [],
+                testNamePattern: new RegExp(`^(?!.*(${process.env['MUTATE_WITHOUT']}))`),
+              },
             },
           ]
         : [
