@@ -39,11 +39,13 @@ export interface Terms {
   readonly largestCost: number;
   /** A node requests at most the units left in the store divided by this number. */
   readonly remainingDivisor: number;
-  /** A node requests at least this many units, if demand is that high. */
+  /** A node may request this many units, even if `remainingDivisor` allows fewer. */
   readonly minBatch: number;
   /** Fraction of the expected demand that a batch covers while the limit is not binding. */
   readonly fill: number;
-  /** Demand, in units within τ, above which a node takes leases of `bindingDuration`. Infinity if demand does not matter. */
+  /**
+   * If the demand on a node exceeds this many units within τ, the limit counts as binding. Infinity if demand does not matter.
+   */
   readonly lightDemand: number;
   /** The shortest duration of a new lease. */
   readonly minDuration: Millis;

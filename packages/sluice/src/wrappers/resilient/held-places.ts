@@ -167,8 +167,8 @@ function dropEnded(holds: Hold[], now: Millis): void {
 }
 
 /**
- * Maximum number of resets that are remembered. When an older one is dropped, all rows count as reset at that time, so that
- * nothing is returned twice.
+ * Maximum number of resets that are remembered. When the oldest reset is dropped, all rows count as reset at the time of that
+ * reset, so that nothing is returned twice.
  */
 const MAX_RESETS = 1000;
 
