@@ -31,7 +31,7 @@ export interface Terms {
   readonly window: Millis;
   /** Whether the window lasts for many leases, so that units that are lost with a process are missing for a long time. */
   readonly hasLongWindow: boolean;
-  /** The plan that the store applies, both to leases and to hits that are sent to it, because they share one row. */
+  /** The plan that the store applies to batches of leases and also to single hits, because both are counted in the same row. */
   readonly plan: Plan;
   /** The same plan, for a lease that lasts τ. A log records such a lease at a later instant. */
   readonly longPlan: Plan;
