@@ -78,7 +78,7 @@ export class KeyStore {
     lease.left = 0;
     if (cost === 0) return;
     const { plan } = this.terms;
-    // Any decision of the store shows that the units were charged by the store and not by the fallback.
+    // Says that the units were charged by the store and not by the fallback.
     const of = this.answer && ({ source: 'store' } as const);
     try {
       await this.node.store.apply({ verb: 'refund', plan, key: this.key, cost, mode: 'whole', span: 0, of });

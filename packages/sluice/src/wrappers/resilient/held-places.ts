@@ -36,7 +36,7 @@ export function rowIdOf({ plan, key }: Pick<Hit, 'plan' | 'key'>): string {
   return `${plan.name}\0${plan.signature}\0${key}`;
 }
 
-/** The number of places that a hit is about. */
+/** The number of places that a hit takes, releases or renews. */
 export function placesIn({ plan, cost }: Hit): number {
   return costAt(cost, plan.policies.findIndex(isHolding));
 }
