@@ -68,7 +68,10 @@ export interface RollingResult {
   readonly wait: number;
 }
 
-/** A function that is called as `(id?, n?, callback?)`. A single number is `n`. Returns a promise if there is no callback. */
+/**
+ * A limiter, which is a function with the arguments `(id?, n?, callback?)`. If the first argument is a number and no other number
+ * follows, it is `n`. Returns a promise if there is no callback.
+ */
 export interface RollingLimiter {
   (id?: string, n?: number): Promise<RollingResult>;
   (n: number): Promise<RollingResult>;

@@ -160,8 +160,7 @@ export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): 
       // Without the length, key 'a b' of actor 'c' and key 'a' of actor 'b c' would have the same row.
       const row = `${key.length} ${key} ${actor}`;
       const decision = await limiterFor(key, bucket).take(row);
-      // A reset that takes longer than that of a full bucket means that the bucket has shrunk below its content, or that the
-      // clock went back.
+      // If the reset takes longer than that of a full bucket, the bucket has shrunk below its content, or the clock went back.
       if (decision.allowed || decision.resetAfter <= bucket.fullResetMs + GRAIN)
         return infoOf(bucket, decision, bucket.bucketSize - decision.remaining);
       const wide = await limiterFor(key, { ...bucket, bucketSize: WIDE }).peek(row);

@@ -10,7 +10,7 @@ export interface AlgorithmEntry {
    * units.
    */
   readonly algorithms: readonly Algorithm[];
-  /** How the policies are written as text. Undefined if a rate does not describe them completely. */
+  /** The text form of the policies. Undefined if a rate such as `'100/min'` is not enough to describe a policy. */
   readonly text?: TextForm | undefined;
 }
 

@@ -13,8 +13,8 @@ import {
 } from './client-address.ts';
 
 /**
- * Returned for a framework that trusts every proxy, such as Express with `trust proxy: true`, so that clients can forge their
- * address.
+ * Returned for a framework that trusts every proxy, such as Express with `trust proxy: true`. With such a setting, clients can
+ * forge their address.
  */
 export const BELIEVES_ANYONE: unique symbol = Symbol('believes anyone');
 

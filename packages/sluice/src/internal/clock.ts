@@ -43,8 +43,8 @@ export interface GivenClock {
 }
 
 /**
- * Validates a clock that was passed as an option, and each time that it returns. Times must not be below 0, because the row of a
- * fresh key contains zeros. At a time below 0, such a row would be in the future, and every key would be denied.
+ * Validates a clock that was passed as an option, and every value that its `now` returns. Times must not be below 0, because the
+ * row of a fresh key contains zeros. At a time below 0, such a row would be in the future, and every key would be denied.
  */
 export function clockOf(option: string, given: GivenClock | undefined): Clock {
   if (given === undefined) return systemClock;
@@ -85,7 +85,7 @@ function systemNow(): Millis {
 let current = performance;
 let currentOrigin = loadedOrigin;
 
-/** The time of a `performance` that may have been replaced since the module was loaded. */
+/** The current time according to `performance`, which may have been replaced since the module was loaded. */
 function replacedNow(): Millis {
   if (performance !== current) {
     current = performance;

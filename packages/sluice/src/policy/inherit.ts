@@ -143,7 +143,7 @@ function signPolicy(policy: PlacedPolicy, keeps: Inheritance['keeps'], row: Cell
   }
 }
 
-/** How much longer the row must be kept for any of the plans that wrote it. */
+/** How much longer any of the plans that wrote the row needs it. */
 function keptFor({ width, inherit }: Plan, cells: Cells, start: number, now: Millis): Millis {
   const { keeps, offset } = inherit as Inheritance;
   let longest = 0;

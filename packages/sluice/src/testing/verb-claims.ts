@@ -51,7 +51,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'settle charges what was used beyond the charge, and gives back the rest of exactly that charge',
+    name: 'settle charges units that were used beyond the charge, and gives back unused units of that charge only',
     policies: { requests: '10/s', tokens: '1000/s fixed-window', log: '500/s sliding-log' },
     steps: [
       [0, takeRemembered('first', { cost: { tokens: 400, log: 300 } }), { allowed: true }],
@@ -72,7 +72,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'keep leaves units to other calls, and announces when enough of them are free',
+    name: 'a take with keep leaves units free for other calls, and a denial announces when enough units are free',
     policies: { rate: '10/s', log: '10/s sliding-log' },
     steps: [
       [0, take({ cost: 7, keep: 0.3 }), { allowed: true, taken: 7, remaining: 3 }],

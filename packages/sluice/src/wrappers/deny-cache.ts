@@ -21,8 +21,8 @@ import { copyOf, isCacheable } from './shared/cacheable-key.ts';
 /** Options of a store's `denyCache`. */
 export interface DenyCacheOptions {
   /**
-   * The maximum number of denials that are remembered. Default 10,000. Beyond that, the oldest denial is evicted. Denials of keys
-   * longer than about 1,000 characters are not remembered.
+   * The maximum number of denials that are remembered. Default 10,000. Beyond that, the oldest denial is evicted. A denial is not
+   * remembered if its key and the limiter's name together have more than about 1,000 characters.
    */
   readonly maxKeys?: number | undefined;
 }

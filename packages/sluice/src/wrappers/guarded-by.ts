@@ -1,4 +1,4 @@
-/** Wraps a store that is reached over a network in `resilient` and, if enabled, in `denyCache` around that. */
+/** Wraps a networked store in `resilient` and, if enabled, wraps the result in `denyCache`. */
 import type { Decision, Hit, Store } from '../engine/contract.ts';
 import { denyCache as rememberDenials, type DenyCacheOptions } from './deny-cache.ts';
 import { type Hooks, resilient, type ResilientOptions } from './resilient/resilient.ts';

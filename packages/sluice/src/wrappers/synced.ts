@@ -39,8 +39,8 @@ export interface SyncedOptions {
  */
 const MAX_INTERVAL = 1 / 10;
 /**
- * Shortest interval, in milliseconds. A shorter interval would cost more calls than it saves, so hits of limiters that need one
- * are sent to the store.
+ * Shortest interval, in milliseconds. A shorter interval would cost more calls than it saves, so hits of limiters that would need
+ * a shorter interval are sent to the store.
  */
 const MIN_INTERVAL: Millis = 10;
 

@@ -204,7 +204,7 @@ function put(row: Cells, at: number, entry: number, time: Millis, sum: number): 
   row[at + HEADER + 2 * entry + 1] = sum;
 }
 
-/** The instant of the newest entry, to which the last take was added. */
+/** The time of the newest entry, which contains the last take. */
 export function newestTime(row: Cells, at: number): Millis {
   return time(row, at, row[at + 1] - 1);
 }

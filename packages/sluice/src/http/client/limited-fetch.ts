@@ -38,7 +38,7 @@ export interface LimitedFetchOptions {
   readonly key?: ((request: OutgoingRequest) => string) | undefined;
   /** How many units a call costs. Default 1. */
   readonly cost?: number | ((request: OutgoingRequest) => number) | undefined;
-  /** Whether later calls to a server that has announced a wait also wait for that long. Retries always do. Default true. */
+  /** Whether a call waits if its server announced a wait in an earlier response. Retries always wait. Default true. */
   readonly respect?: boolean | undefined;
   /**
    * The longest time that one call waits in total, not counting the time that the requests take. With 0, a call never waits.

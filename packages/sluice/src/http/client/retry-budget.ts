@@ -18,7 +18,10 @@ interface RetryBudget {
 
 /** The maximum number of announced waits that are remembered. If there are more, the oldest wait is evicted. */
 const MAX_KEYS = 10_000;
-/** The maximum number of characters of all remembered keys together, because a caller may use whole URLs as keys. */
+/**
+ * The maximum total length of all remembered keys, in characters. Keys may be whole URLs, so MAX_KEYS alone does not bound
+ * memory.
+ */
 const MAX_CHARACTERS = 5_000_000;
 
 /**

@@ -99,7 +99,9 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     refuse(waiting.splice(0), error);
   }
 
-  /** Rejects hits whose callers have stopped waiting. The error states that they were certainly not applied. */
+  /**
+   * Rejects hits whose callers have stopped waiting. The error of a hit that was never sent shows that the hit was not applied.
+   */
   function refuseOverdue(): void {
     const now = performance.now();
     for (const { hits } of unanswered.filter(({ hits }) => hits.every(({ due }) => due <= now)))

@@ -48,7 +48,7 @@ export function planText(
   algorithms: AlgorithmsByName,
 ): string {
   const lines = slots.map((slot) => {
-    // A plan that is derived from another plan may use the same policy with different numbers.
+    // Slots and policies are matched by offset, because a derived plan has the same policies with different numbers.
     const index = policies.findIndex(({ offset }) => offset === slot.offset);
     const { name: policy, algorithm, params, limit, window } = index < 0 ? slot : policies[index];
     if (!algorithms.has(algorithm.name))

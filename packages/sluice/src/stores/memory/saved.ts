@@ -45,7 +45,7 @@ export function restore(spaces: Spaces, { tables, blocks }: Saved, now: Millis):
     const [space] = plans.map((plan) => spaces.of(plan, now));
     if (width === space.width + NOTE) space.beginNotes();
     if (width !== space.width)
-      throw new RangeError('the saved rows do not have the width of the rows of their plans');
+      throw new RangeError(`the saved rows have ${width} cells, but their plan needs ${space.width}`);
     space.table.generations.reserve(Math.min(count, rows.length));
     restoreRows(space, rows, now);
   }

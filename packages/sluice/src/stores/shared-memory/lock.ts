@@ -1,6 +1,7 @@
 /**
- * Each stripe has a lock word, which is 0 if the lock is free and otherwise a token that identifies the holder. The lowest bit
- * says that the journal is armed. From then on, a thread that takes over the lock completes the change.
+ * Each stripe has a lock word, which is 0 if the lock is free and otherwise a token that identifies the holder. The lowest bit of
+ * the token is 1 while the journal is armed. A thread that takes over the lock while this bit is 1 completes the change of the
+ * previous holder.
  *
  * A holder that makes no progress is presumed dead. If it was only slow, it finds its token replaced when it wants to arm
  * the journal. It has written nothing until then, so it starts again from scratch.

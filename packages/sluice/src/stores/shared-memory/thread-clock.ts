@@ -1,9 +1,10 @@
 /**
  * Epoch milliseconds on which all threads of a process agree.
  *
- * The system clock of a thread starts from `timeOrigin`, which each thread takes from the wall clock, and the wall clock may
- * have been set in between. Node's `hrtime` is the same in all threads. So the thread that creates the buffer stores in it how
- * far its clock is ahead of hrtime, and each thread computes by how much its own clock differs.
+ * The system clock of a thread starts from `timeOrigin`, which each thread takes from the wall clock when it starts. The wall
+ * clock may have been set between the starts of two threads. Node's `hrtime` is the same in all threads. So the thread that
+ * creates the buffer stores in it how far its clock is ahead of hrtime, and each thread computes by how much its own clock
+ * differs.
  */
 import { systemClock } from '../../internal/clock.ts';
 import type { Millis } from '../../engine/contract.ts';

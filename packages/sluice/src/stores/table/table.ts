@@ -49,7 +49,9 @@ export class Table {
     return slot * generation.stride + 1;
   }
 
-  /** Same as `find`, for a table that was widened. The row that it finds has all cells. */
+  /**
+   * Same as `find`, for a table that was widened. If the row still lacks the new cells, moves it to the current generation first.
+   */
   findWide(key: string, now: Millis): number {
     const { generations } = this;
     // Rows also move without new keys, so that the narrow generation does not stay forever.
@@ -70,7 +72,7 @@ export class Table {
     return this.addAs(low, high, now);
   }
 
-  /** Same as `add`, but takes the fingerprint that a table with the same seed passed to the visitor of `each`. */
+  /** Same as `add`, but with a fingerprint instead of a key. The fingerprint comes from `each` of a table with the same seed. */
   addAs(tagLow: number, tagHigh: number, now: Millis): number {
     const at = this.generations.add(tagHigh, tagLow, now);
     this.cells = this.generations.current.cells;

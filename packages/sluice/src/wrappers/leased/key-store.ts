@@ -34,7 +34,7 @@ export class KeyStore {
     return this.answer?.remaining;
   }
 
-  /** Whether the store takes longer to answer than a lease lasts while the limit is binding. */
+  /** Whether the store takes at least as long to answer as a lease may last while the limit is binding. */
   get isSlow(): boolean {
     return this.node.roundTrip >= this.terms.bindingDuration;
   }
@@ -69,8 +69,8 @@ export class KeyStore {
   }
 
   /**
-   * Returns the rest of a lease to the store, as far as its terms allow. The hit is sent only once, because after a lost reply,
-   * the store may have applied it.
+   * Returns the remaining units of a lease to the store, but at most as many as the terms allow. The hit is sent only once,
+   * because after a lost reply, the store may have applied it.
    */
   async giveBack(lease: Lease, now: Millis): Promise<void> {
     if (lease.left === 0) return;
@@ -78,7 +78,7 @@ export class KeyStore {
     lease.left = 0;
     if (cost === 0) return;
     const { plan } = this.terms;
-    // Any decision of the store shows that the units were charged by the store and not by the fallback.
+    // Says that the units were charged by the store and not by the fallback.
     const of = this.answer && ({ source: 'store' } as const);
     try {
       await this.node.store.apply({ verb: 'refund', plan, key: this.key, cost, mode: 'whole', span: 0, of });

@@ -24,7 +24,7 @@ import {
 export type KeyState =
   /** The node holds enough units, and the hit spends them. */
   | 'leased'
-  /** The store granted less than was requested, so the hit is denied until it is time to ask again. */
+  /** The store granted less than was requested, so the hit is denied until it is time to call the store again. */
   | 'exhausted'
   /** A lease would not help this hit, so the store decides it. */
   | 'direct'
@@ -40,7 +40,10 @@ export class LeasedKey {
   private readonly held: HeldLeases;
   private readonly forecast: Forecast;
   private slowStoreQueue: SlowStoreQueue | undefined;
-  /** The request for a batch that is in flight. Resolves with true if the store answers it. There is at most one. */
+  /**
+   * The request for a batch, while it is in flight. Resolves with true if the store answers it. There is at most one such
+   * request.
+   */
   private fetching: Promise<boolean> | undefined;
   /** Until this instant, the node requests no batch, and denies hits for which it has no units. */
   private exhaustedUntil: Millis = -Infinity;

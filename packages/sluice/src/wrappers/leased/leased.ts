@@ -183,8 +183,8 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
 }
 
 /**
- * Whether a lease can answer the hit. A lease holds the same number of units of every policy, and a refund of units that the
- * fallback charged does not belong to a lease.
+ * Whether a lease can answer the hit. A lease holds the same number of units of every policy, so it cannot answer a hit that has
+ * a separate cost for each policy. A refund of units that the fallback charged does not belong to a lease.
  */
 function isLeasable(hit: Hit): hit is PlainHit {
   return isPlain(hit) && hit.mode === 'whole' && hit.of?.source !== 'fallback';

@@ -31,7 +31,7 @@ export interface Terms {
   readonly window: Millis;
   /** Whether the window lasts for many leases, so that units that are lost with a process are missing for a long time. */
   readonly hasLongWindow: boolean;
-  /** The plan that the store applies, both to leases and to hits that are sent to it, because they share one row. */
+  /** The plan that the store applies to batches of leases and also to single hits, because both are counted in the same row. */
   readonly plan: Plan;
   /** The same plan, for a lease that lasts τ. A log records such a lease at a later instant. */
   readonly longPlan: Plan;
@@ -39,11 +39,13 @@ export interface Terms {
   readonly largestCost: number;
   /** A node requests at most the units left in the store divided by this number. */
   readonly remainingDivisor: number;
-  /** A node requests at least this many units, if demand is that high. */
+  /** A node may request this many units, even if `remainingDivisor` allows fewer. */
   readonly minBatch: number;
   /** Fraction of the expected demand that a batch covers while the limit is not binding. */
   readonly fill: number;
-  /** Demand, in units within τ, above which a node takes leases of `bindingDuration`. Infinity if demand does not matter. */
+  /**
+   * If the demand on a node exceeds this many units within τ, the limit counts as binding. Infinity if demand does not matter.
+   */
   readonly lightDemand: number;
   /** The shortest duration of a new lease. */
   readonly minDuration: Millis;

@@ -38,11 +38,11 @@ export const MIN_HITS = 3;
 
 // Constants that decide how many units a node requests (decision 20, "How many units").
 
-/** Minimum number of units in a batch, however small a node's share of the remaining units is. */
+/** A node may request this many units, however few units are left. */
 export const MIN_BATCH = 10;
 /**
- * Minimum batch of a log, as a multiple of a node's even share. If the load is twice what the limit admits, two nodes in three
- * get such a batch.
+ * A node may request this multiple of its even share of a log, however few units are left. If the load is twice what the limit
+ * admits, two nodes in three get such a batch.
  */
 export const MIN_LOG_SHARES = 1.5;
 /** A node requests at most the remaining units divided by this number, so that half of them stay for other nodes. */
@@ -87,21 +87,24 @@ export const PLENTY: number = 1 / 8;
 /** Fraction of a log's rate. Up to this demand, leases of a log last τ, although the store remembers their entries for longer. */
 export const LIGHT_LOG_LOAD: number = 2 / 3;
 
-// Constants that decide when a node requests units, and which units it returns (decision 20, "When a node asks").
+// Constants that decide when a node requests units, and which units it returns (decision 20, "When a node calls the store").
 
 /** The next batch is fetched when the remaining units last for fewer round trips than this. */
 export const FETCH_AHEAD = 3;
 /**
- * The node asks again for an exhausted key at the time that the store announced, but waits for at least this many durations of a
- * binding lease.
+ * For an exhausted key, the node calls the store again at the time that the store announced, but waits for at least this many
+ * durations of a binding lease.
  */
 export const MIN_ASK_AGAIN = 0.4;
 /**
- * The node asks again for an exhausted key after at most this many durations of a binding lease, because another node may return
- * units early.
+ * For an exhausted key, the node calls the store again after at most this many durations of a binding lease, because another node
+ * may return units early.
  */
 export const MAX_ASK_AGAIN = 3.2;
-/** Random fraction that is added to the time after which a node asks again, so that nodes do not ask at the same time. */
+/**
+ * MIN_ASK_AGAIN and MAX_ASK_AGAIN are raised by a random fraction of up to this value, so that nodes do not call the store
+ * together.
+ */
 export const ASK_AGAIN_JITTER: number = 1 / 2;
 /**
  * Maximum number of batches that a hit waits for, while other hits are served first or units fade in transit. After that, the hit

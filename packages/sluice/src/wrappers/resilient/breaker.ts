@@ -22,7 +22,9 @@ export type BreakerEvent =
 
 /** Number of consecutive failures that open the breaker. With a deadline of 50 ms, it opens within 200 ms. */
 const FAILURES_TO_OPEN = 4;
-/** Milliseconds within which failures of hits that were in flight together count once, because they may have the same cause. */
+/**
+ * Failures of hits that were in flight together count once within this many milliseconds, because they may have the same cause.
+ */
 const SAME_CAUSE_WITHIN: Millis = 10;
 /** Milliseconds between probes of an open breaker, and therefore until a denied caller may try again. */
 export const PROBE_EVERY: Millis = 100;

@@ -59,9 +59,9 @@ export function deadlines(duration: Millis): Deadlines {
   }
 
   /**
-   * Expires deadlines that are due. After a stall, the client may not even have sent the hits that it received before. So overdue
-   * hits get extra time, which is the delay of the timer but at most the duration of a deadline. Each hit gets extra time only
-   * once.
+   * Expires deadlines that are due. After a stall, the client may not even have sent the hits that it received before the stall.
+   * So overdue hits get extra time, which is the delay of the timer but at most the duration of a deadline. Each hit gets extra
+   * time only once.
    */
   function expireDue(late: Millis): void {
     timer = undefined;

@@ -181,8 +181,8 @@ function declaredDecision({ plan, verb, cost }: Hit, allowed: boolean): Decision
 }
 
 /**
- * The cost for a limiter that decides instead of the store. Its policies may have other names, so a hit with a cost for each policy
- * costs it 1.
+ * The cost for a limiter that decides instead of the store. If the hit has a separate cost for each policy, the limiter is
+ * charged 1, because its policies may have other names.
  */
 function plainCost({ cost }: Hit): number {
   return typeof cost === 'number' ? cost : 1;

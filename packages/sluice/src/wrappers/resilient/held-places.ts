@@ -36,7 +36,7 @@ export function rowIdOf({ plan, key }: Pick<Hit, 'plan' | 'key'>): string {
   return `${plan.name}\0${plan.signature}\0${key}`;
 }
 
-/** The number of places that a hit is about. */
+/** The number of places that a hit takes, releases or renews. */
 export function placesIn({ plan, cost }: Hit): number {
   return costAt(cost, plan.policies.findIndex(isHolding));
 }
@@ -167,8 +167,8 @@ function dropEnded(holds: Hold[], now: Millis): void {
 }
 
 /**
- * Maximum number of resets that are remembered. When an older one is dropped, all rows count as reset at that time, so that
- * nothing is returned twice.
+ * Maximum number of resets that are remembered. When the oldest reset is dropped, all rows count as reset at the time of that
+ * reset, so that nothing is returned twice.
  */
 const MAX_RESETS = 1000;
 

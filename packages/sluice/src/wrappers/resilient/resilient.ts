@@ -314,8 +314,8 @@ export function resilient(
   }
 
   /**
-   * Writes to a row that no limiter reads, to find out whether the store is back. It does not only read, because a store that is
-   * read-only or full accepts reads but refuses writes.
+   * Writes to a row that no limiter reads, to find out whether the store is back. A read would not be enough, because a store
+   * that is read-only or full accepts reads but refuses writes.
    */
   function probe(hit: Hit, breaker: Breaker): void {
     if (inFlight >= maxInFlight) return;
