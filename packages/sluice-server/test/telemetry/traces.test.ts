@@ -384,7 +384,7 @@ test('the command sends spans along with metrics, including the last spans at sh
   expect(new Set(instances).size).toBe(1);
 });
 
-test("flags and OpenTelemetry's environment variables set where spans are sent", async () => {
+test("flags and OpenTelemetry's environment variables determine whether, where and how often spans are sent", async () => {
   const given = (argv: string[], env: Record<string, string> = {}) =>
     tracesOf(readArgs(argv, TELEMETRY_FLAGS, env), env);
   expect(given([])).toBeUndefined();
