@@ -148,7 +148,7 @@ describe('the Fastify plugin', () => {
   });
 
   it.each(['preParsing', 'preValidation', 'preHandler'] as const)(
-    'checks in %s after earlier hooks have run',
+    'checks requests in the %s hook, after earlier hooks have run',
     async (hook) => {
       const { server } = serve();
       const limiter = perHour(5);

@@ -290,7 +290,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     expect(handled).not.toHaveBeenCalled();
   });
 
-  it('turns a text body into the usual message of Nest', async () => {
+  it("sends a text body as the message of Nest's JSON error format", async () => {
     const { get } = await serve({
       imports: [RateLimitModule.forRoot({ limiter: perHour(1), cost: 2, body: () => 'calm down' })],
       controllers: [controller()],

@@ -106,7 +106,7 @@ describe.each(NAMES)('the Redis store on a cluster, through %s,', (client) => {
   });
 });
 
-test('admits exactly the limit across all clients together', async () => {
+test('the clients of all libraries together are admitted exactly up to the limit', async () => {
   const policy = gcra({ limit: 1000, per: '1d' });
   let admitted = 0;
   await Promise.all(

@@ -28,7 +28,7 @@ describe('a hit', () => {
     expect(result).toBe('deadline');
   });
 
-  test('may wait until two seconds after the first hit if the store has never answered, and always for the usual deadline', async () => {
+  test('fails at its deadline, or two seconds after the first hit if that is later and the store has never answered', async () => {
     const { network, limiter } = overNewNetwork('10/day', { onFailure: 'throw', deadline: 200 });
     network.delay = 10_000;
     const results: [number, unknown][] = [];
@@ -70,7 +70,7 @@ describe('a hit', () => {
     expect(network.sent).toEqual(['take 1']);
   });
 
-  test('is not sent again two seconds after the first hit, nor if the client may already have sent it', async () => {
+  test('is not sent again once two seconds have passed since the first hit, nor if the client may already have sent it', async () => {
     const { network, limiter } = overNewNetwork('10/day', { onFailure: 'throw' });
     network.error = new Error('The client is offline');
     const first = after(0, limiter.take('k'));
