@@ -1,6 +1,6 @@
 /**
- * Compares random calls of the drop-ins for redis-cell and throttled, on a clock that sometimes goes back, with a second
- * implementation of their rule. Like both originals, it counts whole nanoseconds, in a BigInt.
+ * Compares random calls of the drop-ins for redis-cell and throttled with a second implementation of their rule, on a clock that
+ * sometimes goes back. Like both originals, the second implementation counts whole nanoseconds. It uses BigInts.
  */
 import { expect, test } from 'vitest';
 import { createClThrottle } from '../src/redis-cell.ts';

@@ -52,7 +52,7 @@ test.each([
         const id = pick(['x', 'y']);
         const op = draw(50) === 0 ? 'clear' : pick(OPS);
         const [got, rightly] = [await ours[op](id), await theirs[op](id)];
-        // The original includes the attempt that was not made.
+        // The original's wait includes the attempt that wouldLimitWithInfo did not make.
         const part = op === 'wouldLimitWithInfo' ? { millisecondsUntilAllowed: 0 } : {};
         if (!isEqual(got, rightly, part)) differences.push({ seed, step, op, options, got, rightly });
       }

@@ -1,7 +1,7 @@
 /**
  * Replays the recordings of redis-cell, and tests the errors for invalid arguments. All five integers are compared, up to the
- * first step that is limited with a retry time of 0, where the original drops the last millisecond. Scenarios that were
- * recorded as quirks, and those whose interval is below a millisecond, are left out.
+ * first step that is limited although its retry time is 0. At that step, the original drops the last millisecond. Scenarios that
+ * were recorded as quirks, and those whose interval is below a millisecond, are left out.
  */
 import { describe, expect, test } from 'vitest';
 import { CellError, type ClThrottleArgs, createClThrottle } from '../src/redis-cell.ts';

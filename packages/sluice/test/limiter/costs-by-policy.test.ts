@@ -123,7 +123,7 @@ describe('settle', () => {
     const settled = limiter.settle('k', { charged: cost, used: { tokens: 12_000 }, at: second.at });
     expect(left(settled)).toEqual([58, 0, 3, 0]);
     expect(taken(settled)).toEqual([0, 8000, 0, 0]);
-    // 13,000 tokens are used of 10,000.
+    // 13,000 tokens are used, and the limit is 10,000.
     expect(limiter.peek('k', { cost: { tokens: 1, slots: 0 } }).retryAfter).toBeCloseTo(18_006, 0);
   });
 

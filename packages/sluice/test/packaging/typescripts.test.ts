@@ -1,6 +1,7 @@
 /**
- * Compiles runtimes/consumer, which uses the packed packages as an application would, and imports every listed name, with
- * TypeScript 5.4 to 7. Our declarations are checked strictly; errors in the declarations of other packages are ignored.
+ * Compiles two kinds of files with TypeScript 5.4 to 7: runtimes/consumer, which uses the packed packages as an application
+ * would, and files that re-export every listed name. Our declarations are checked strictly. Errors in the declarations of other
+ * packages are ignored.
  */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';

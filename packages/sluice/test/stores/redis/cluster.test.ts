@@ -197,8 +197,8 @@ test('when a master is killed while checks run, only writes that its replica had
       limiter: limiterBy(client, policy, `orphan ${client}`, options),
       events,
       /**
-       * Times of admissions until the breakers opened, checks with an unknown outcome, and admissions after
-       * that.
+       * Times of admissions until the breakers opened, and the numbers of checks with an unknown outcome, of checks that an open
+       * breaker rejected, and of admissions after the replica took over.
        */
       before: [] as number[],
       unknown: 0,

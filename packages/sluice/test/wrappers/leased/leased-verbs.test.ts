@@ -384,7 +384,7 @@ describe('verbs other than take', () => {
   test('hits that wait for a lease during a reset are charged afterwards', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
-    // As many as the lease holds are answered synchronously; the rest wait for the next lease.
+    // The lease answers as many hits synchronously as it has units. The other hits wait for the next lease.
     const waiting: Promise<Decision>[] = [];
     while (waiting.length < 50) {
       const answer = limiter.take('alice');
