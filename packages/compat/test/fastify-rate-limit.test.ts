@@ -211,7 +211,7 @@ test('sluiceStore() rejects a misspelled option when it creates the class', () =
   );
 });
 
-describe('with Fastify, over a socket', () => {
+describe('@fastify/rate-limit with sluiceStore(), over a socket,', () => {
   const running: FastifyInstance[] = [];
   afterEach(async () => {
     for (const app of running.splice(0)) await app.close();

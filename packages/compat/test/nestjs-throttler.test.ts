@@ -202,7 +202,7 @@ describe('sluiceStore(), compared with the storage of @nestjs/throttler,', () =>
   });
 });
 
-describe('with Nest, over a socket', () => {
+describe('@nestjs/throttler with sluiceStore(), over a socket,', () => {
   const running: INestApplication[] = [];
   afterEach(async () => {
     for (const app of running.splice(0)) await app.close();

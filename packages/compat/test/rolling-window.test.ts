@@ -43,7 +43,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(ours / theirs).toBeGreaterThan(0.99);
     });
 
-    test('a log with more entries than buckets never exceeds the limit, and still admits nine tenths of the limit', async () => {
+    test('a log with more entries than buckets never exceeds the limit, and still admits more than nine tenths of it', async () => {
       const clock = manualClock();
       const [interval, maxInInterval] = [1000, 2000];
       const limiter = rateLimiterFactory({ interval, maxInInterval, buckets: 10, store: makeStore(clock) });
@@ -139,7 +139,7 @@ for (const store of ['memory', 'redis 7']) {
       }
     });
 
-    test('reports whether an attempt came too soon, was one too many, or both', async () => {
+    test('the result says whether an attempt came too soon, was one too many, or both', async () => {
       const limiter = new InMemoryRateLimiter({
         interval: 100,
         maxInInterval: 2,

@@ -199,7 +199,7 @@ test('after a change of the factor, at least 98 % of the calls for 400 keys stil
   expect(shared).toBeGreaterThan(0.98 * 400 * factors.length);
 });
 
-test('headers are sent in the documented order, and the last two only for a blocked call', () => {
+test('headers are sent in the documented order, and the last two are sent only for a blocked call', () => {
   const info = { remaining: 0, resetSec: 2, resetMs: 1001, fullResetSec: 3, fullResetMs: 2050 };
   const open = [
     ['X-RateLimit-Clear', '2.050'],
