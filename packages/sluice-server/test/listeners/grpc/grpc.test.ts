@@ -130,7 +130,7 @@ test('one descriptor over its limit denies the request, but the other descriptor
   expect((await ask(of('path=/b'))).statuses[0].limitRemaining).toBe(8);
 });
 
-test('a rule with a value takes precedence over a pattern, and a pattern over a bare key, if the rule has as many levels as the descriptor has entries', async () => {
+test('a value takes precedence over a pattern, a pattern over a bare key, and a rule applies only if it has as many levels as the descriptor has entries', async () => {
   const { ask } = await shop();
   const limits = async (...descriptors: object[]): Promise<number[]> =>
     (await ask(...descriptors)).statuses.map(
@@ -179,7 +179,7 @@ test('a limit that replaces another limit does not charge the replaced limit', a
   expect((await ask(of('reader=a'))).overallCode).toBe('OVER_LIMIT');
 });
 
-test('detailed_metric adds values to the labels of the metrics', async () => {
+test('detailed_metric adds the values of entries to the labels of the metrics', async () => {
   const { ask, core } = await shop();
   await ask(of('each=a'), of('each=b'), of('path=/a'), of('path=/b'));
   const text = core.metrics.text();

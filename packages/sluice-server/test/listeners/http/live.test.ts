@@ -107,7 +107,7 @@ test('the sample data of the page has the same members as the data of a real ser
     expect(snapshot['store']).toMatchObject({ kind: 'redis', up: true, breaker: 'closed' });
   }));
 
-test('streams that started at different times each report only the period since their own start', () =>
+test('streams that start at different times each report only the period since they started', () =>
   within(async () => {
     const server = await serving(LIMITS);
     const early = await listen(server.url);

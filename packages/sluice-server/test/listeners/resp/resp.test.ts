@@ -225,7 +225,7 @@ test('a client that does not close after the last reply is disconnected', () =>
     });
   }));
 
-test('commands inside an HTTP request, which a web page can make a browser send, are not executed', async () => {
+test('commands inside an HTTP request are not executed, because a web page can make a browser send such a request', async () => {
   const { port } = await opened(openResp, LIMITS);
   const rest = ' / HTTP/1.1\r\nHost: localhost\r\n\r\nPING\r\n';
   expect(await talk(port, `POST${rest}`)).toBe("-ERR unknown command 'POST'\r\n");
