@@ -122,7 +122,7 @@ function numbersOf({ limit, remaining, retryAfter, resetAfter, taken, policies }
   );
 }
 
-describe.each(Object.entries(ALL))('with costs of 2 ** 53: %s', (_, policies) => {
+describe.each(Object.entries(ALL))('%s, with costs of 2 ** 53:', (_, policies) => {
   test('decisions contain no NaN and no negative number, however many attempts were counted', () => {
     const { limiter, clock } = open(policies);
     const draw = random(7);

@@ -108,7 +108,7 @@ describe.each(Object.entries(MODELS))('%s', (_, [policy, left]) => {
 describe.each(Object.entries(CASES))('%s', (name, { policies, atMost, window }) => {
   const isBucket = /bucket|gcra|pacer|interval|several/.test(name);
 
-  test('admits at most its bound of units that were not refunded, in any window', () => {
+  test('admits at most its bound in any window, not counting refunded units', () => {
     fc.assert(
       fc.property(steps, (trace) => {
         const charges = run(policies, trace);

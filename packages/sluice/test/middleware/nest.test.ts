@@ -198,7 +198,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     expect([base, derived].map((one) => one.peek('k').remaining)).toEqual([7, 8]);
   });
 
-  it('exempts handlers from all limits with SkipRateLimit, and a decorator on a handler overrides the decorator of its class', async () => {
+  it('exempts handlers with SkipRateLimit from all limits, and lets a decorator on a handler override the decorator of its class', async () => {
     const Letters = controller();
     SkipRateLimit()(Letters);
     on(Letters, 'b', SkipRateLimit(false));

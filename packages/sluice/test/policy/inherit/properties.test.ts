@@ -64,7 +64,7 @@ const PAIRS: Readonly<Record<string, fc.Arbitrary<readonly [Version, Version]>>>
     return [version(a), version(b)] as const;
   }),
   'fixed window': pairOf(limit.map((units) => windowed(fixedWindow({ limit: units, per: '900ms' }), units))),
-  'fixed window from the first': pairOf(
+  'fixed window from the first hit': pairOf(
     limit.map((units) => windowed(fixedWindow({ limit: units, per: '900ms', align: 'first' }), units)),
   ),
   'sliding window': pairOf(

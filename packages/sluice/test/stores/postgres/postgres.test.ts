@@ -154,7 +154,7 @@ describe('the time of a decision', () => {
     ['ahead of the server’s time', 5000, false],
     ['more than a second behind the server’s time', -1500, false],
     ['just behind the server’s time', -200, true],
-  ])('that is %s (%s ms) may be written: %s', (_, off, written) =>
+  ])('that is %s (%s ms), and whether its write is accepted: %s', (_, off, written) =>
     swiftly(async (key) => {
       const rows = postgresRows(runnerOf(pool, true, 30_000), 'sluice');
       const absent = await rows.get(key, true);

@@ -128,7 +128,7 @@ describe('a charge that the store makes after the deadline', () => {
     }
   });
 
-  test('is refunded only once, even if the store certainly did not apply the refund', async () => {
+  test('gets only one attempt at a refund, even if the store certainly did not apply the refund', async () => {
     const setup = await overNetwork(WINDOW, { onFailure: 'throw', deadline: DEADLINE });
     await late(setup, 500, () => setup.limiter.take('a', 3));
     setup.network.error = READ_ONLY;
