@@ -218,7 +218,7 @@ describe('configuration files', () => {
     expect(await take(server.url, 'b', 'x')).toMatchObject({ limit: 2 });
   });
 
-  test('are reloaded only on SIGHUP with --no-watch', async () => {
+  test('are reloaded only on SIGHUP if --no-watch is set', async () => {
     const file = temporaryFile('limits: { a: 1/h }');
     const server = await started('--config', file, '--no-watch');
     writeFileSync(file, 'limits: { a: 2/h }');

@@ -354,7 +354,7 @@ test('the shutdown waits only briefly for a collector that never answers', async
   late.stop();
 });
 
-test('a message is logged once when a collector rejects spans, and again when it accepts them', async () => {
+test('a message is logged once when a collector rejects spans, and once when it accepts them again', async () => {
   const { found, server } = await tracing({ share: 1 });
   const said = (words: string) => server.lines.filter((line) => line.includes(words));
   found.status = 404;

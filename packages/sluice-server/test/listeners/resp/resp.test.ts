@@ -53,7 +53,7 @@ test('THROTTLE applies tiers, overrides and shadow mode', async () => {
   expect(await ask('k', 'soft', '1')).toBe(cell(0, 1, 0, -1, 60));
 });
 
-test('CL.THROTTLE denies nothing with --shadow, and its denials are counted as shadowed', async () => {
+test('with --shadow, CL.THROTTLE allows every call, and calls above the limit are counted as shadowed', async () => {
   const store = memory({ clock: manualClock(0) });
   const { port, core } = await opened(openResp, LIMITS, { store, shadow: true });
   const one = command('CL.THROTTLE', 'k', '0', '1', '60');
@@ -244,7 +244,7 @@ const words = fc.oneof(
   fc.constant(['nope']),
 );
 
-test('the replies to a pipeline are the same however it is split', async () => {
+test('the replies to a pipeline are the same, however the pipeline is split', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(words, { minLength: 1, maxLength: 30 }),
