@@ -164,7 +164,7 @@ describe('a refund', () => {
     }
   });
 
-  test('gives back what the decision charged, unless it says how much', () => {
+  test('gives back what the decision charged, unless an amount is given', () => {
     const { limiter } = open({ requests: '10/min', tokens: '1000/min' });
     const of = limiter.take('k', { cost: { requests: 2, tokens: 300 } });
     const left = (decision: Decision): number[] => decision.policies.map(({ remaining }) => remaining);

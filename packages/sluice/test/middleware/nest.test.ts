@@ -153,7 +153,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     return Letters;
   }
 
-  it('checks the limits of a class and of a handler together with its own limits, in one decision', async () => {
+  it('checks the limits of the module, of a class and of a handler together, in one decision', async () => {
     const [forAll, forClass, forA] = [perHour(9), perHour(9), perHour(1)];
     const Letters = controller();
     RateLimit({ limiter: forClass, key })(Letters);

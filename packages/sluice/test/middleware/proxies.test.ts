@@ -193,7 +193,7 @@ describe('warnings about proxies', () => {
     expect(codes()).toEqual([]);
   });
 
-  test('appear if Fastify is given a number of proxies, which it ignores', async () => {
+  test('appear if Fastify is given a number of proxies, because Fastify ignores that number', async () => {
     await freshModules();
     const { rateLimit } = await import('../../src/middleware/fastify.ts');
     const { createLimiter: create } = await import('../../src/index.ts');

@@ -45,7 +45,7 @@ test('createLimiter requires a name for inherit, because nothing could be inheri
 
 describe.each(Object.entries(only))('%s', (algorithm, policies) => {
   test.each(['as-is', 'proportional'] as const)(
-    'does not support %s, and the error lists what it supports',
+    'does not support %s, and the error lists the supported values',
     (inherit) => {
       for (const act of [
         () => createLimiter(policies, { name: 'api', inherit }),

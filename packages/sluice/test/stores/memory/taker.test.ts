@@ -178,7 +178,7 @@ describe('a plain take', () => {
       vi.useRealTimers();
     });
 
-    test('follows the fake clock, also if it is installed after the first take', () => {
+    test('follows the fake clock, even if that clock is installed after the first take', () => {
       const limiter = createLimiter('1/min');
       expect(limiter.take('k').allowed).toBe(true);
       vi.useFakeTimers();

@@ -360,7 +360,7 @@ describe('the cache is not used', () => {
     expect((await limiter.take('a')).source).toBe('deny-cache');
   });
 
-  test('with a penalty, because it must count every denial', async () => {
+  test('with a penalty, because a penalty must count every denial', async () => {
     const limiter = cached({
       base: gcra({ limit: 1, per: '1h' }),
       strikes: penalty({ after: 3, within: '1h', block: '2h' }),

@@ -13,7 +13,7 @@ afterEach(() => {
 });
 
 describe('a hit', () => {
-  test('has a deadline of 200 ms by default, and gets the answer of the store if it arrives in that time', async () => {
+  test('has a deadline of 200 ms by default, and gets the store’s answer if the answer arrives in that time', async () => {
     const { network, limiter } = await overNetwork('10/day', { onFailure: 'throw' });
     network.delay = 199;
     expect(await after(199, limiter.take('k'))).toMatchObject({ source: 'store', remaining: 9 });
@@ -101,7 +101,7 @@ describe('a hit', () => {
     expect(await after(0, limiter.take('c'))).toMatchObject({ source: 'store' });
   });
 
-  test('that fails after its deadline is not subtracted twice from the hits in flight', async () => {
+  test('that fails after its deadline is not subtracted twice from the number of hits in flight', async () => {
     const { network, limiter } = await overNetwork('10/day', { onFailure: 'throw', maxInFlight: 1 });
     network.delay = 300;
     network.error = new Error('read ECONNRESET');
