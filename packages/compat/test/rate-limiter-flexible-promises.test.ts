@@ -104,8 +104,8 @@ for (const name of ['memory', 'redis 7'] as const) {
       for (let i = 0; i < 3; i++) await limiter.consume('a');
       clock.advance(2);
       await limiter.consume('a');
-      // The first call is not delayed. The equal share of the last call is 249 ms, while the original would wait 4 times the
-      // minimum.
+      // The first call is not delayed. The equal share of the last call would be just below the minimum of 250 ms. In that case,
+      // the original would wait 4 times the minimum.
       expect(delays).toEqual([250, 250, 250]);
       const least = new RateLimiterMemory({ ...options, execEvenlyMinDelayMs: 20, keyPrefix: 'least' });
       await least.consume('a', 2);

@@ -148,7 +148,7 @@ describe.each(['memory', 'redis 7'])('on %s, the result', (name) => {
     expect(await limit(one, 'a')).toEqual({ blocked: false, ...full });
   });
 
-  test('for a drip size above 1 reports a full reset after the number of drips that empties the bucket', async () => {
+  test('for a drip size above 1 reports a full reset after as many drips as it takes to empty the bucket', async () => {
     const clock = manualClock(1_700_000_000_000);
     const { limit } = createSkRateLimiterService({ store: STORES[name](clock), clock });
     const five: RateLimit = { type: 'bucket', key: 'five', size: 5, dripRate: 1000, dripSize: 2 };

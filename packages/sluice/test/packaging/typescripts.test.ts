@@ -48,7 +48,7 @@ const CONFIGS = {
     files: ['frameworks.ts', 'framework-names.ts'],
   },
 };
-/** Enough for versions that lie between more thoroughly tested ones. */
+/** The only configuration for versions that lie between more thoroughly tested versions. */
 const inBetween = ['nodenext.json'];
 const withoutFrameworks = Object.keys(CONFIGS).filter((config) => config !== 'frameworks.json');
 

@@ -115,7 +115,7 @@ describe('limitedFetch', () => {
     expect(visits[2].at - START).toBe(25_000);
   });
 
-  test('does not apply a wait that was announced for one key to another key', async () => {
+  test('does not delay a key for which no wait was announced', async () => {
     const clock = manualClock(START);
     const { url } = await serve(() => [429, { 'Retry-After': 20 }], clock);
     const other = await serve(() => [200], clock);
