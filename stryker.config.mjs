@@ -78,7 +78,7 @@ export default {
   plugins: ['@stryker-mutator/vitest-runner'],
   vitest: { configFile: 'vitest.config.ts', related: false },
   coverageAnalysis: 'perTest',
-  // Several workers slow each other down, and a test that becomes too slow counts as one that noticed the change.
+  // Several workers would slow each other down, and a test that times out counts as a test that noticed the change.
   concurrency: 1,
   // For `--incremental`.
   incrementalFile: `node_modules/.cache/stryker/${name}.json`,

@@ -37,7 +37,7 @@ const COLUMN = 250;
 const TRAFFIC = `${' '.repeat(13)}${'|'.repeat(14)}${' '.repeat(11)}${' |'.repeat(17)}`;
 
 /**
- * Limits of six requests in five seconds, as far as each algorithm can express that.
+ * Limits of six requests in five seconds, or the closest limit that an algorithm can express.
  * @type {readonly (readonly [label: string, policies: import('sluice').Policies])[]}
  */
 const LIMITS = [

@@ -21,7 +21,7 @@ const sourceChecks = [
   ['wording', 'node scripts/check-prose.mjs'],
   ['Lua bundle', 'node scripts/bundle-lua.mjs --check'],
 ];
-/** The checks that read the build, which the first two of them update. */
+/** The checks that read the build. The first two of them update it. */
 const buildChecks = [
   ['types and build (tsc)', 'tsc -b'],
   ['stale outputs', 'node scripts/clean.mjs --stale'],

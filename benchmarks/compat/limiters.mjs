@@ -156,7 +156,7 @@ export const limiters = {
   throttled: {
     label: 'throttled, rateLimit',
     original: 'throttled 2.13 (Go)',
-    // Each check is a read and a compare-and-swap, repeated as long as other writers win.
+    // Each check is a read and a compare-and-swap, which are repeated if another writer came first.
     recorded: { redis: { trips: '2 or more' } },
     ...onlyAfter(async ({ limit, window }, store) => {
       const { createGcraRateLimiter, perDuration } = await import('sluice-compat/throttled');

@@ -15,7 +15,7 @@ function routes(store, { limit, window }) {
   return { check, passed: ({ current }) => current <= limit };
 }
 
-/** As the guard does by default, passes the window as the duration of the block. */
+/** Like the guard of @nestjs/throttler by default, passes the window as the duration of the block. */
 function throttler(storage, { limit, window }) {
   const check = (key) => storage.increment(key, window, limit, window, 'default');
   return { check, passed: ({ isBlocked }) => !isBlocked };

@@ -72,7 +72,7 @@ const peers = {
       const storage = new ThrottlerStorageService();
       // The storage sweeps once a minute by default. Here it sweeps once per window, so that keys expire during the measurement.
       storage.sweepIntervalMs = Math.min(storage.sweepIntervalMs, window);
-      // As the guard does by default, the call passes the window as the duration of the block.
+      // Like the guard of @nestjs/throttler by default, the call passes the window as the duration of the block.
       const check = (key) => storage.increment(key, window, limit, window, 'default');
       return { awaited: true, check, passed: (record) => !record.isBlocked };
     },
@@ -96,7 +96,7 @@ const peers = {
   },
 };
 
-/** The names of the peers, and of the peers that are libraries. */
+/** The names of all peers, and the names of those peers that are libraries. */
 export const peerNames = Object.keys(peers);
 export const libraryNames = peerNames.filter((name) => name !== 'map');
 

@@ -21,7 +21,7 @@ export async function pauses(contender, { limits, wave, total, warmUp }) {
   global.gc();
   await sleep(limits.window * 1.5);
 
-  // Like monitorEventLoopDelay, but in own time.
+  // Measures the same as monitorEventLoopDelay, but without the time in which this thread waited for a core (see own-time.mjs).
   let loop = 0;
   const sinceTick = ownTime();
   const ticker = setInterval(() => {

@@ -122,7 +122,9 @@ export const sameObject = (scale) => {
 
 export const bytes = (scale) => ({ limits: OPEN, keyAt: keyOf, keys: 1_000_000 * scale });
 
-/** Keys that arrive in two waves, each fully replenished a second after its check, preceded by some keys to warm up. */
+/**
+ * Keys that arrive in two waves. Each key is fully replenished one second after its check. Other keys warm up the limiter first.
+ */
 export const waves = (scale) => ({
   limits: { limit: 1, rate: 1, window: 1000 },
   wave: 1_000_000 * scale,

@@ -117,7 +117,7 @@ const peers = {
 
 export const peerNames = Object.keys(peers);
 
-/** The minimum that a limiter can do. It uses the client's clock, stores one number, and returns one number. */
+/** The least work that a limiter can do. It uses the client's clock, stores one number, and returns one number. */
 const BARE = `
 local now, tat = tonumber(ARGV[1]), tonumber(redis.call('GET', KEYS[1]) or 0)
 if tat < now then tat = now end

@@ -11,7 +11,7 @@ import { workloads } from './workloads.mjs';
 const CHECKS = 128;
 /** Number of checks in one tick, which Sluice sends in one call. */
 const BATCH = 64;
-/** Number of checks of each key before the first turn, which is more than a key in the denied workload allows. */
+/** Number of checks of each key before the first turn. It is higher than the limit of a key in the denied workload. */
 const WARM_UP = 20;
 const algorithms = ['sluice', 'sluice-fixed', 'sluice-sliding', 'sluice-leaky'];
 

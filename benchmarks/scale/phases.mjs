@@ -13,8 +13,8 @@ const hurried = { keys: 1, inFlight: 256, span: 400 };
 const open = { ...hurried, limits: { limit: 1e8, per: '1s', burst: 1e9 }, isBounded: false };
 
 export const phases = {
-  // These phases are long enough that a node's first calls barely affect the result and that, once the burst is spent, the rate
-  // determines what passes.
+  // These phases are long, so that a node's first calls barely affect the result, and the rate determines what passes, not the
+  // burst.
   half: { ...paced, perSecond: RATE / 2, span: 4000 },
   twice: { ...paced, perSecond: RATE * 2, span: 4000 },
   // Most checks are denied. The rate is lower, so that a denial lasts for a millisecond.

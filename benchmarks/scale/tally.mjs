@@ -31,8 +31,8 @@ export function tally(from) {
 }
 
 /**
- * Units above burst + rate · w (rate per millisecond) that were sent and answered within a window w, for the worst window. Hits that
- * may have been decided outside the window do not count, so every overrun found is real.
+ * For the worst window w: the units that were sent and answered within w, minus the bound burst + rate · w (rate per
+ * millisecond). Hits that may have been decided outside the window do not count, so every overrun found is real.
  */
 export function overAdmitted(spans, burst, rate) {
   const length = Math.max(0, ...spans.map(([, heard]) => heard + 1));

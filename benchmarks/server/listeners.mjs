@@ -9,7 +9,10 @@ import { startFloor, startSluice } from './servers.mjs';
 
 /** `streams` is the number of concurrent calls on each connection. */
 export const CLIENTS = { http: { connections: 50, streams: 1 }, grpc: { connections: 10, streams: 10 } };
-/** Number of requests per turn. It is large enough for kernel ticks of 10 ms to give the CPU time within a few percent. */
+/**
+ * Number of requests per turn. It is large, so that the CPU time, which the kernel counts in ticks of 10 ms, is accurate to a few
+ * percent.
+ */
 const REQUESTS = 10_000;
 /**
  * Length of the warm-up, as a multiple of the requests of a turn. There is a warm-up because production servers are long-running.

@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { ECHO, requestMessage } from './grpc.mjs';
 
 const run = promisify(execFile);
-/** Keys for redis-benchmark, which requests them in random order. */
+/** Number of keys that redis-benchmark uses. It chooses one at random for each request. */
 const KEYS = 10_000;
 export const KEY = 'k:__rand_int__';
 /** The body of a take over HTTP. */

@@ -20,14 +20,14 @@ const RESULTS = `
 <!-- speed:end -->
 `;
 
-test('reads integers, thousands and millions from a table', () => {
+test('a chart reads integers, thousands and millions from its table', () => {
   expect(barsOf(RESULTS, 'speed', ['fast'])).toEqual([
     { name: 'sluice', series: '', value: 12_500, text: '12.5k (1.0×)' },
     { name: 'other, 1.2', series: '', value: 1200, text: '1,200 (0.1×)' },
   ]);
 });
 
-test('draws two columns side by side and skips empty cells', () => {
+test('a chart draws two columns side by side, and skips empty cells', () => {
   expect(barsOf(RESULTS, 'speed', ['fast', 'slow']).map(({ series, value }) => [series, value])).toEqual([
     ['fast', 12_500],
     ['slow', 3_500_000],
@@ -35,14 +35,14 @@ test('draws two columns side by side and skips empty cells', () => {
   ]);
 });
 
-test('draws one bar each for before and after, and no bars if one of them was not measured', () => {
+test('a chart draws one bar for before and one for after, and no bar if one of them was not measured', () => {
   expect(barsOf(RESULTS, 'speed', ['µs a call'])).toEqual([
     { name: 'one', series: 'before', value: 1.5, text: '1.50' },
     { name: 'one', series: 'after', value: 0.25, text: '0.25' },
   ]);
 });
 
-test('marks the bars of Sluice, whether or not other libraries are shown', () => {
+test('a chart marks the bars of Sluice, whether or not it shows other libraries', () => {
   const kinds = (marker: string) =>
     [...chartOf(marker).matchAll(/class="bar (\w+)"/g)].map((match) => match[1] ?? '');
   expect(kinds('server | one by one | requests')).toEqual(['own', 'own', 'peer', 'bare', 'own', 'peer']);
@@ -51,7 +51,7 @@ test('marks the bars of Sluice, whether or not other libraries are shown', () =>
   expect(kinds('compat | CPU, µs a call | µs').slice(0, 2)).toEqual(['peer', 'own']);
 });
 
-test('shows figures in brackets only if the caption explains them', () => {
+test('a chart shows figures in brackets only if its caption explains them', () => {
   const figures = (marker: string) =>
     [...chartOf(marker).matchAll(/class="figure">([^<]*)/g)].map((match) => match[1] ?? '');
   const measured = textOf('docs/benchmarks.md').match(/(?<=<!-- chart: ).+(?= -->)/g) ?? [];
@@ -63,7 +63,7 @@ test('shows figures in brackets only if the caption explains them', () => {
     ]);
 });
 
-test('labels the bars of a single row by its columns', () => {
+test('a chart of a single row labels the bars by column', () => {
   const chart = chartOf('memory | alone + beside others | ns | gcra');
   expect([...chart.matchAll(/class="name">([^<]*)/g)].map((match) => match[1])).toEqual([
     'alone',
@@ -80,7 +80,7 @@ test('every section of the results has a chart', () => {
   expect(new Set(charts)).toEqual(new Set(sections));
 });
 
-test('throws for an unknown column or row', () => {
+test('a chart of an unknown column or row throws', () => {
   expect(() => barsOf(RESULTS, 'speed', ['hit'])).toThrow('no column hit in section speed');
   expect(() => chartOf('memory | no such column | ns')).toThrow('no such column');
   expect(() => chartOf('memory | one key | ns | no such row')).toThrow('no such row');

@@ -1,6 +1,6 @@
 /**
- * Compares random calls of the drop-ins for redis-cell and throttled, on a clock that sometimes goes back, with a second
- * implementation of their rule. Like both originals, it counts whole nanoseconds, in a BigInt.
+ * Compares random calls of the drop-ins for redis-cell and throttled with a second implementation of their rule, on a clock that
+ * sometimes goes back. Like both originals, the second implementation counts whole nanoseconds. It uses BigInts.
  */
 import { expect, test } from 'vitest';
 import { createClThrottle } from '../src/redis-cell.ts';
@@ -102,7 +102,7 @@ function* calls(seed: number, grain: number, changing: boolean): Generator<Call>
   }
 }
 
-test('redis-cell: 60,000 random calls return the same five integers as the reference on a millisecond clock', () => {
+test('redis-cell: on a clock that counts milliseconds, 60,000 random calls return the same five integers as the reference', () => {
   const differences: string[] = [];
   const theirsAbove = [0, 0];
   for (let seed = 1; seed <= 1200; seed++) {
@@ -135,7 +135,7 @@ test.each([
   [30_000, 'milliseconds', 1e6, 0],
   [29_959, 'nanoseconds', 1, 500],
 ])(
-  'throttled: %d random calls return the same fields as the reference on a clock that counts %s',
+  'throttled: %d random calls return the same fields as the reference, on a clock that counts %s',
   (calledInAll, _, grain, off) => {
     let called = 0;
     const differences: string[] = [];

@@ -25,7 +25,7 @@ test.each([
   ['short', 400, 60, 8],
   ['long', 12, 2000, 250],
 ])(
-  '24,000 random calls return the same fields as the original, with %s logs',
+  'with %s logs, 24,000 random calls return the same fields as rolling-rate-limiter',
   async (_, seeds, steps, most) => {
     const differences: unknown[] = [];
     let micros = 0;
@@ -52,7 +52,7 @@ test.each([
         const id = pick(['x', 'y']);
         const op = draw(50) === 0 ? 'clear' : pick(OPS);
         const [got, rightly] = [await ours[op](id), await theirs[op](id)];
-        // The original includes the attempt that was not made.
+        // The original's wait includes the attempt that wouldLimitWithInfo did not make.
         const part = op === 'wouldLimitWithInfo' ? { millisecondsUntilAllowed: 0 } : {};
         if (!isEqual(got, rightly, part)) differences.push({ seed, step, op, options, got, rightly });
       }

@@ -16,7 +16,7 @@ const asTheirs = (options?: Parameters<typeof sluiceStore>[0]): Store => sluiceS
 
 const frameworks = { 'Express 5': express, 'Express 4': express4 as unknown as typeof express };
 
-describe.each(Object.entries(frameworks))('%s', (_, framework) => {
+describe.each(Object.entries(frameworks))('express-rate-limit on %s', (_, framework) => {
   function app(options: Partial<Options>, status = 200) {
     const errors: unknown[] = [];
     const server = framework();
@@ -119,7 +119,7 @@ describe('while Redis is unavailable', () => {
     return { seen, complaints: logger.error.mock.calls.length };
   }
 
-  test('requests are allowed or denied according to onFailure, or the middleware decides if the store throws', async () => {
+  test('requests are allowed or denied according to onFailure, and with onFailure throw, passOnStoreError decides', async () => {
     expect(await answers('throw', false)).toEqual({ seen: [503, 503, 503], complaints: 0 });
     expect(await answers('throw', true)).toEqual({ seen: [200, 200, 200], complaints: 3 });
     expect(await answers('allow', false)).toEqual({ seen: [200, 200, 200], complaints: 0 });

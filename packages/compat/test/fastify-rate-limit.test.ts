@@ -35,7 +35,7 @@ const places = {
   'on Redis': (clock: ManualClock) => sluiceStore({ store: ownRedis(clock), prefix: freshPrefix() }),
 };
 
-describe.each(Object.entries(places))('%s', (_, open) => {
+describe.each(Object.entries(places))('sluiceStore() %s', (_, open) => {
   function opened(params: object = {}) {
     const clock = manualClock(1_700_000_000_000);
     const store = new (open(clock))(params);
@@ -75,7 +75,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await incr(2, 5000)).toEqual({ current: 2, ttl: 4900 });
   });
 
-  test('every hit is the first in a window of length 0', async () => {
+  test('with a window of length 0, every hit counts as the first', async () => {
     const { incr, read } = opened();
     for (let i = 0; i < 3; i++) expect(await incr(2, 0)).toEqual({ current: 1, ttl: 0 });
     expect(await read(2, 0)).toEqual({ current: 0, ttl: 0 });
@@ -194,7 +194,7 @@ test('a hit needs one store call, or a few more with continueExceeding while the
   expect(await asked({ continueExceeding: true })).toEqual([1, 1, 4, 3]);
 });
 
-test('applies the onFailure option of its store after one store call while Redis is unavailable', async () => {
+test('sluiceStore() applies the onFailure option of its store after one store call while Redis is unavailable', async () => {
   const answer = async (onFailure: 'throw' | 'allow' | 'deny') => {
     const store = counted(unreachable(onFailure));
     const seen = await hits(new (sluiceStore({ store }))({ continueExceeding: true }), 'key', 60_000, 2);
@@ -205,13 +205,13 @@ test('applies the onFailure option of its store after one store call while Redis
   await expect(answer('throw')).rejects.toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
 });
 
-test('rejects a misspelled option when the class is created', () => {
+test('sluiceStore() rejects a misspelled option when it creates the class', () => {
   expect(() => sluiceStore({ perfix: 'a' } as object)).toThrow(
     expect.objectContaining({ code: 'ERR_UNKNOWN_OPTION' }),
   );
 });
 
-describe('with Fastify, over a socket', () => {
+describe('@fastify/rate-limit with sluiceStore(), over a socket,', () => {
   const running: FastifyInstance[] = [];
   afterEach(async () => {
     for (const app of running.splice(0)) await app.close();

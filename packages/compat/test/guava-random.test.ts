@@ -9,7 +9,7 @@ describe('random calls', () => {
   const RATES = [1, 2, 3, 5, 7, 10, 33, 100, 999, 5000];
 
   for (const warmup of [undefined, 1, 400, 3000]) {
-    test(`return the same waits as exact fractions with the warmup ${warmup}`, async () => {
+    test(`with the warmup ${warmup}, return the same waits as a calculation with exact fractions`, async () => {
       for (let seed = 1; seed <= 40; seed++) {
         const draw = random(seed);
         const clock = manualClock(draw(1e9) / 1000);
@@ -43,7 +43,7 @@ describe('random calls', () => {
     });
   }
 
-  test('pass with a timeout of exactly the wait, but not with a microsecond less', async () => {
+  test('pass with a timeout equal to their wait, but not with a timeout that is a microsecond shorter', async () => {
     const draw = random(7);
     for (let i = 0; i < 500; i++) {
       const clock = manualClock(1_700_000_000_000 + draw(1e9) / 1000);

@@ -139,7 +139,7 @@ describe('RateLimiter', () => {
     expect([1, 1, 1, 1].map((permits) => limiter.reserve(permits))).toEqual([0, 0, 0, 500]);
   });
 
-  test('tryAcquire passes with a timeout of exactly the wait, and not with a microsecond less', async () => {
+  test('tryAcquire passes with a timeout equal to its wait, but not with a timeout that is a microsecond shorter', async () => {
     const { limiter } = open(5, { sleep: () => undefined });
     limiter.reserve();
     expect(await limiter.tryAcquire(1, 199.999)).toBe(false);

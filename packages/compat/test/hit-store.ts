@@ -34,7 +34,7 @@ export function hitStoreClaims(
       make({ clock, store: ownRedis(clock), prefix: freshPrefix() }),
   };
 
-  describe.each(Object.entries(places))('%s', (_, open) => {
+  describe.each(Object.entries(places))('sluiceStore() %s', (_, open) => {
     function opened(windowMs = MINUTE) {
       const clock = manualClock(START);
       const store = open(clock);
@@ -116,7 +116,7 @@ export function hitStoreClaims(
       expect(first.totalHits).toBe(1);
     });
 
-    test('every hit is the first in a window of length 0', async () => {
+    test('with a window of length 0, every hit counts as the first', async () => {
       for (const windowMs of [0, -1]) {
         const { store } = opened(windowMs);
         await store.increment('a');
@@ -142,7 +142,7 @@ export function hitStoreClaims(
     }
   });
 
-  test('does not close a given store, and has no resetAll for it', async () => {
+  test('sluiceStore() does not close a store that was given, and then has no resetAll', async () => {
     const shared = memory();
     const store = make({ store: shared });
     store.init({ windowMs: MINUTE });
@@ -167,7 +167,7 @@ export function hitStoreClaims(
     expect([a.prefix, other.prefix]).toEqual(['a', 'b']);
   });
 
-  test('reports the end of the window in Date time if no clock is given', async () => {
+  test('sluiceStore() reports the end of the window in Date time if no clock is given', async () => {
     const store = make();
     store.init({ windowMs: MINUTE });
     const before = Date.now();
@@ -184,7 +184,7 @@ export function hitStoreClaims(
     expect(counting.asked()).toBe(5);
   });
 
-  test('rejects a misspelled option, and a hit before init', async () => {
+  test('sluiceStore() rejects a misspelled option, and a hit before init', async () => {
     const misspelt = { perfix: 'a' } as SluiceStoreOptions;
     expect(() => make(misspelt)).toThrow(
       expect.objectContaining({ code: 'ERR_UNKNOWN_OPTION', option: 'sluiceStore.perfix' }),
@@ -194,7 +194,7 @@ export function hitStoreClaims(
     await expect(make().increment('a')).rejects.toMatchObject({ code: 'ERR_MISSING_OPTION' });
   });
 
-  describe('compared with the store of the middleware', () => {
+  describe("compared with the middleware's own store,", () => {
     afterEach(() => {
       vi.useRealTimers();
     });

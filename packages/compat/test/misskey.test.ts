@@ -39,7 +39,7 @@ describe.each(['memory', 'redis 7'])('the service in the guide, on %s', (name) =
   }
 
   test.each(scenarios)(
-    '$id $name: calls are allowed, or denied with the recorded reasons',
+    '$id $name: calls are allowed or denied as recorded, with the recorded reasons',
     async (scenario) => {
       // At 4/3 calls a second the original reports when the older of two hits expires, but still denies at that instant.
       const resets = scenario.id === 'misskey-11' ? 19 : 0;

@@ -33,7 +33,7 @@ const asked = (ask: (done: Done) => void): Promise<boolean> =>
     ask((error, limited) => (error ? reject(error) : resolve(limited)));
   });
 
-test('4,000 random calls with several rules and identifiers get the same decisions as from the original', async () => {
+test('4,000 random calls with several rules and identifiers get the same decisions as from ratelimit.js', async () => {
   let now = 0;
   vi.spyOn(Date, 'now').mockImplementation(() => now * 1000);
   const differences: unknown[] = [];

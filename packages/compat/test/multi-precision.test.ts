@@ -69,7 +69,7 @@ for (const store of ['memory', 'redis 7']) {
       });
     }
 
-    test('counts a call for none of its identifiers if one of them is denied', async () => {
+    test('a call is counted for none of its identifiers if one of them is denied', async () => {
       const limiter = createMultiPrecision([[60, 3, 1]], { store: makeStore(manualClock()) });
       expect(await limiter.incr('a', 2)).toBe(false);
       expect(await limiter.incr(['b', 'a'], 2)).toBe(true);
@@ -78,7 +78,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(await limiter.incr('c', 2)).toBe(false);
     });
 
-    test('counts a call for none of the rules if one of them denies it', async () => {
+    test('a call is counted for none of the rules if one of them denies it', async () => {
       const clock = manualClock();
       const limiter = createMultiPrecision(
         [

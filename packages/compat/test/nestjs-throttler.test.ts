@@ -26,7 +26,7 @@ const places = {
   'on Redis': (clock: ManualClock) => asTheirs({ store: ownRedis(clock), prefix: freshPrefix() }),
 };
 
-describe.each(Object.entries(places))('%s', (_, open) => {
+describe.each(Object.entries(places))('sluiceStore() %s', (_, open) => {
   function opened() {
     const clock = manualClock(1_700_000_000_000);
     const storage = open(clock);
@@ -118,7 +118,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
   });
 });
 
-test('rounds up a ttl that changes with every request, by at most an eighth, to bound the number of limiters', async () => {
+test('a ttl that changes with every request is rounded up by at most an eighth, which bounds the number of limiters', async () => {
   const clock = manualClock();
   const kept = memory({ clock });
   const plans = new Set<string>();
@@ -144,7 +144,7 @@ test('a hit needs one store call, even if it blocks the key, but a block shorter
   expect(store.asked()).toBe(4 + 4 + 4 + 1);
 });
 
-test('applies the onFailure option of its store while Redis is unavailable', async () => {
+test('sluiceStore() applies the onFailure option of its store while Redis is unavailable', async () => {
   const answer = (onFailure: 'throw' | 'allow' | 'deny') =>
     sluiceStore({ store: unreachable(onFailure) }).increment('key', 60_000, 2, 1000, 'default');
   expect(await answer('allow')).toMatchObject({ totalHits: 1, isBlocked: false });
@@ -152,13 +152,13 @@ test('applies the onFailure option of its store while Redis is unavailable', asy
   await expect(answer('throw')).rejects.toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
 });
 
-test('rejects a misspelled option', () => {
+test('sluiceStore() rejects a misspelled option', () => {
   expect(() => sluiceStore({ perfix: 'a' } as object)).toThrow(
     expect.objectContaining({ code: 'ERR_UNKNOWN_OPTION' }),
   );
 });
 
-describe('compared with the storage of @nestjs/throttler', () => {
+describe('sluiceStore(), compared with the storage of @nestjs/throttler,', () => {
   afterEach(() => {
     vi.useRealTimers();
   });
@@ -170,7 +170,7 @@ describe('compared with the storage of @nestjs/throttler', () => {
     ['a longer block', 3000, 7000],
     ['a shorter block', 3000, 1000],
     ['no block', 3000, 0],
-  ])('gives the same results for the same hits at the same times (%s)', async (_, ttl, block) => {
+  ])('gives the same results for the same hits at the same times, with %s', async (_, ttl, block) => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 40 }),
@@ -202,7 +202,7 @@ describe('compared with the storage of @nestjs/throttler', () => {
   });
 });
 
-describe('with Nest, over a socket', () => {
+describe('@nestjs/throttler with sluiceStore(), over a socket,', () => {
   const running: INestApplication[] = [];
   afterEach(async () => {
     for (const app of running.splice(0)) await app.close();

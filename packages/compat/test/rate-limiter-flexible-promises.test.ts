@@ -104,8 +104,8 @@ for (const name of ['memory', 'redis 7'] as const) {
       for (let i = 0; i < 3; i++) await limiter.consume('a');
       clock.advance(2);
       await limiter.consume('a');
-      // The first call is not delayed. The equal share of the last call is 249 ms, while the original would wait 4 times the
-      // minimum.
+      // The first call is not delayed. The equal share of the last call would be just below the minimum of 250 ms. In that case,
+      // the original would wait 4 times the minimum.
       expect(delays).toEqual([250, 250, 250]);
       const least = new RateLimiterMemory({ ...options, execEvenlyMinDelayMs: 20, keyPrefix: 'least' });
       await least.consume('a', 2);
@@ -147,7 +147,7 @@ describe('RateLimiterRedis', () => {
       await new RateLimiterRedis({ ...options, keyPrefix: freshPrefix() }).consume('a');
     }));
 
-  test('of 100 concurrent calls, exactly as many pass as there are points', async () => {
+  test('admits exactly as many of 100 concurrent calls as there are points', async () => {
     const store = redis(client, { onFailure: 'throw', deadline: '30s' });
     const limiter = new RateLimiterRedis({ points: 7, duration: 100, store, keyPrefix: freshPrefix() });
     const answers = await Promise.allSettled(Array.from({ length: 100 }, () => limiter.consume('a')));
@@ -175,7 +175,7 @@ describe('RateLimiterRedis', () => {
     expect(await limiter.consume('a')).toMatchObject({ consumedPoints: 1 });
   });
 
-  test('a block of inMemoryBlockDuration outlasts the window, until delete or deleteInMemoryBlockedAll is called', async () => {
+  test('a block of inMemoryBlockDuration outlasts the window, but ends when delete or deleteInMemoryBlockedAll is called', async () => {
     const clock = manualClock(1_700_000_000_000);
     const limiter = new RateLimiterRedis({
       points: 1,
@@ -303,7 +303,7 @@ test('BurstyRateLimiter rejects with the Error of a store that fails', async () 
 });
 
 describe('RateLimiterQueue', () => {
-  test('serves calls in order, as many per duration as there are points', async () => {
+  test('serves calls in order, and as many calls in each duration as there are points', async () => {
     const clock = manualClock();
     const queue = new RateLimiterQueue(new RateLimiterMemory({ points: 2, duration: 1, clock }), { clock });
     const passed: string[] = [];
@@ -379,7 +379,7 @@ describe('RateLimiterQueue', () => {
     expect(at).toEqual([0, 0, 1000, 2000]);
   });
 
-  test('retries once a second for a key that is blocked without an end', async () => {
+  test('retries once a second while its key is blocked indefinitely', async () => {
     const clock = manualClock();
     const store = watched(memory({ clock }));
     const limiter = new RateLimiterMemory({ points: 1, duration: 1, store });

@@ -65,7 +65,9 @@ const CALLS = [
   'delete',
 ] as const;
 
-/** Generates a random call. A reward leaves at least one consumed point, because the original would create points below that. */
+/**
+ * Generates a random call. A reward never reduces the consumed points below one, because the original would then create points.
+ */
 function randomCall(roll: (sides: number) => number, consumed: number, second = 1) {
   const call = CALLS[roll(CALLS.length)];
   const key = 'ab'[roll(2)];

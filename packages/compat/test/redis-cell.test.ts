@@ -1,7 +1,7 @@
 /**
  * Replays the recordings of redis-cell, and tests the errors for invalid arguments. All five integers are compared, up to the
- * first step that is limited with a retry time of 0, where the original drops the last millisecond. Scenarios that were
- * recorded as quirks, and those whose interval is below a millisecond, are left out.
+ * first step that is limited although its retry time is 0. At that step, the original drops the last millisecond. Scenarios that
+ * were recorded as quirks, and those whose interval is below a millisecond, are left out.
  */
 import { describe, expect, test } from 'vitest';
 import { CellError, type ClThrottleArgs, createClThrottle } from '../src/redis-cell.ts';
@@ -89,12 +89,12 @@ for (const name of STORE_NAMES) {
   });
 }
 
-test('replays 34 scenarios with 1442 steps and leaves out 9 scenarios', () => {
+test('34 scenarios with 1442 steps are replayed, and 9 scenarios are left out', () => {
   const steps = run.reduce((sum, scenario) => sum + compared(scenario).length, 0);
   expect([run.length, steps, scenarios.length - run.length]).toEqual([34, 1442, 9]);
 });
 
-test('reports a wait below a millisecond as one second, not as 0', () => {
+test('clThrottle reports a wait below a millisecond as one second, not as 0', () => {
   const clock = manualClock();
   const throttle = createClThrottle({ clock });
   throttle('k', 0, 1, 10);
@@ -128,7 +128,7 @@ test.each([
   expect(call).toThrow(`CL.THROTTLE: ${message}`);
 });
 
-test('rejects a key that is not a string and an unknown option', () => {
+test('clThrottle rejects a key that is not a string, and createClThrottle rejects an unknown option', () => {
   expect(() => createClThrottle()(7 as unknown as string, 1, 1, 1)).toThrow('ERR_KEY');
   expect(() => createClThrottle({ clok: 1 } as object)).toThrow('createClThrottle.clok');
 });

@@ -36,7 +36,7 @@ function scaled([size, dripRate, dripSize]: readonly [number, number, number], f
   return { ...bucket, fullResetMs, fullResetSec: ceil(fullResetMs / 1000) };
 }
 
-test('translates 10,000 random limits to the same numbers as the documented formulas', () => {
+test('translateLimit translates 10,000 random limits to the numbers that the documented formulas give', () => {
   const draw = random(5);
   const oneOf = <T>(list: readonly T[]): T => list[draw(list.length)];
   const number = (): number =>
@@ -83,7 +83,7 @@ test.each<[string, object, unknown]>([
   ['max', { max: 0, duration: 1000 }, 0],
   ['duration', { max: 1, duration: -1 }, -1],
   ['minInterval', { minInterval: -1 }, -1],
-])('rejects an invalid %s with an error that names it: %j', async (name, numbers, value) => {
+])('a limit with an invalid %s is rejected with an error that names it: %j', async (name, numbers, value) => {
   const limit = { key: 'k', ...numbers } as RateLimit;
   const refusal = { code: 'ERR_NUMBER', option: `limit k: ${name}`, value };
   expect(() => translateLimit(limit, 2)).toThrow(expect.objectContaining(refusal));
@@ -92,7 +92,7 @@ test.each<[string, object, unknown]>([
   expect((await exempt.limit(limit, 'a')).remaining).toBe(Number.MAX_SAFE_INTEGER);
 });
 
-test('ignores negative numbers in members that are not used', () => {
+test('translateLimit ignores negative numbers in members that are not used', () => {
   expect(translateLimit({ key: 'k', max: 5, duration: 1000, minInterval: -9 }, 1)).toEqual(
     scaled([5, 200, 1], 1),
   );
@@ -101,7 +101,7 @@ test('ignores negative numbers in members that are not used', () => {
   expect(translateLimit({ key: 'k', duration: -5 }, 1)).toBe(null);
 });
 
-test('uses a factor of 1 by default', () => {
+test('translateLimit uses a factor of 1 by default', () => {
   expect(translateLimit({ type: 'bucket', key: 'k', size: 5 })).toEqual(scaled([5, 1000, 1], 1));
 });
 
@@ -123,7 +123,7 @@ const UNLIMITED = {
 };
 
 test.each([{ disabled: true, factor: () => -1 }, { factor: () => 0 }, { factor: async () => 0 }])(
-  'reports every call as unlimited with the options %o, and counts nothing',
+  'with the options %o, the service reports every call as unlimited, and counts nothing',
   async (options) => {
     const store = STORES['memory'](manualClock());
     const { limit } = createSkRateLimiterService({ store, ...options });
@@ -148,7 +148,7 @@ describe.each(['memory', 'redis 7'])('on %s, the result', (name) => {
     expect(await limit(one, 'a')).toEqual({ blocked: false, ...full });
   });
 
-  test('for a drip size above 1 reports a full reset after the number of drips that empties the bucket', async () => {
+  test('for a drip size above 1 reports a full reset after as many drips as it takes to empty the bucket', async () => {
     const clock = manualClock(1_700_000_000_000);
     const { limit } = createSkRateLimiterService({ store: STORES[name](clock), clock });
     const five: RateLimit = { type: 'bucket', key: 'five', size: 5, dripRate: 1000, dripSize: 2 };
@@ -181,7 +181,7 @@ describe.each(['memory', 'redis 7'])('on %s, the result', (name) => {
   });
 });
 
-test('at least 98 % of the calls with 400 keys and 4 factors use the bucket of their key and actor', async () => {
+test('after a change of the factor, at least 98 % of the calls for 400 keys still use the same bucket as before', async () => {
   const clock = manualClock(1_700_000_000_000);
   let factor = 1;
   const { limit } = createSkRateLimiterService({ clock, factor: () => factor });
@@ -199,7 +199,7 @@ test('at least 98 % of the calls with 400 keys and 4 factors use the bucket of t
   expect(shared).toBeGreaterThan(0.98 * 400 * factors.length);
 });
 
-test('headers are sent in the documented order, and the last two only for a blocked call', () => {
+test('headers are sent in the documented order, and the last two are sent only for a blocked call', () => {
   const info = { remaining: 0, resetSec: 2, resetMs: 1001, fullResetSec: 3, fullResetMs: 2050 };
   const open = [
     ['X-RateLimit-Clear', '2.050'],

@@ -307,7 +307,7 @@ describe('on Redis', () => {
   }
   const fresh = (): RateLimit => ({ ...TEN, key: `${process.pid} ${performance.now()}` });
 
-  test('admits exactly 10 of 64 concurrent calls at a limit of 10', async () => {
+  test('exactly 10 of 64 concurrent calls are admitted at a limit of 10', async () => {
     const services = Array.from({ length: 4 }, () =>
       createSkRateLimiterService({ store: redis(connect(), { onFailure: 'throw', deadline: '30s' }) }),
     );

@@ -163,7 +163,7 @@ function inOrder(headers: Readonly<Record<string, string>>): string {
   return JSON.stringify(Object.fromEntries(names.filter((n) => n in headers).map((n) => [n, headers[n]])));
 }
 
-test('replays 52 scenarios with 2096 steps and leaves out 5 scenarios', () => {
+test('52 scenarios with 2096 steps are replayed, and 5 scenarios are left out', () => {
   const steps = run.reduce((sum, scenario) => sum + compared(scenario).length, 0);
   expect([run.length, steps, recorded.scenarios.length - run.length]).toEqual([52, 2096, 5]);
 });
@@ -176,7 +176,7 @@ test('the headers equal those of all 28 recorded responses', () => {
   }
 });
 
-test('accepts or rejects each of 30 quotas like the original, with the same interval', () => {
+test('createGcraRateLimiter accepts or rejects each of 30 quotas like the original, with the same interval', () => {
   expect(recorded.constructors).toHaveLength(30);
   for (const { result, emissionIntervalNs, ...quota } of recorded.constructors) {
     const make = () =>
@@ -193,7 +193,7 @@ test.each([
   [{ quota: { maxRate: perSec(1), maxBurst: 1 }, key: 1 }, 'createGcraRateLimiter.key'],
   [{ quota: { maxRate: perSec(1), maxBurst: 1 }, maxKeys: 5, store: memory() }, 'maxKeys'],
   [{}, 'quota'],
-])('rejects %j because of %s', (options, option) => {
+])('createGcraRateLimiter rejects %j because of %s', (options, option) => {
   expect(() => createGcraRateLimiter(options as never)).toThrow(option);
 });
 

@@ -120,7 +120,7 @@ describe('the code for the limits of the page', () => {
     },
   );
 
-  test('for the command line replays a log with its file name and key field', () => {
+  test("for the command line passes the log's file name and key field to sluice replay", () => {
     const state = { ...FIRST, limits: ['10/s'], traffic: TRAFFIC.log };
     expect(codeOf('CLI', state, { name: 'my.log', by: 'ip' })).toBe(
       "sluice replay my.log --policy '10/s' --by ip\n",

@@ -30,7 +30,7 @@ test.each(CHAPTERS)(
   },
 );
 
-test('an instance drops requests that the picture no longer shows', () => {
+test('a running chapter drops requests that its picture no longer shows', () => {
   const instance = createInstance(CHAPTERS[0]);
   instance.advance(20 * SHOWN);
   expect(instance.asks.length).toBeLessThan(60);

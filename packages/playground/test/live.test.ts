@@ -1,7 +1,7 @@
 /** Tests the Live part against real servers in separate processes, with real traffic. Needs a build of the server. */
 import { writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { freePort, redisServer } from 'sluice-test-support/redis/server.ts';
 import { type Started, started, temporaryFile } from '../../sluice-server/test/serving.ts';
 import { faultsOf, openSite, type Site, shot } from './browser.ts';
@@ -76,192 +76,196 @@ function traffic(server: () => Started, limit: string, key: string, count: numbe
 
 const isAbout = (value: number, wanted: number): boolean => value > wanted * 0.6 && value < wanted * 1.4;
 
-test('shows the rates, near-limit requests, denied keys and latency of the traffic', async () => {
-  const server = await serve(temporaryFile(LIMITS));
-  const own = await look(server);
-  expect(await own.locator('.status').textContent()).toMatch(/Connected · sluice \d+\.\d+\.\d+, up since/);
-  traffic(() => server, 'api', 'ann', 12);
-  traffic(() => server, 'login', '203.0.113.9', 3);
-  traffic(() => server, 'search', 'ben', 2);
-  await expect.poll(async () => isAbout(await perSecond('Allowed'), 120), { timeout: 10_000 }).toBe(true);
-  await expect.poll(async () => isAbout(await perSecond('Denied'), 30), { timeout: 10_000 }).toBe(true);
-  expect(await fact('Latency p50')).toMatch(/^[\d.]+ ms$/);
-  expect(await fact('Latency p99')).toMatch(/^[\d.]+ ms$/);
-  expect([await fact('Store: memory'), await fact('Breaker'), await fact('Store p99')]).toEqual([
-    'up',
-    'closed',
-    '–',
-  ]);
-  await expect
-    .poll(async () => isAbout(Number.parseFloat(await row('api').locator('td.admitted').innerText()), 120))
-    .toBe(true);
-  expect(await row('login').locator('.policies').textContent()).toBe('20/h sliding-log');
-  await expect.poll(() => row('search').textContent()).toMatch(/shadow.*would be [12]\d(\.\d)?\/s/);
-  expect(await row('edge.remote_address').textContent()).toContain('3 per hour');
-  await own.waitForTimeout(1000);
-  await shot(own, 'live', true);
-});
-
-test('shows exact counts of near-limit requests and of the most denied keys', async () => {
-  const server = await serve(temporaryFile(LIMITS));
-  const own = await look(server);
-  // The number is shown for only one second, so code in the page has to observe it.
-  const near = own.waitForFunction(() => {
-    const facts = [...document.querySelectorAll('.now dl div')];
-    const fact = facts.find((one) => one.textContent?.includes('Near the limit'));
-    return Number.parseFloat(fact?.querySelector('dd')?.textContent ?? '') > 1;
+describe('the live page', () => {
+  test('shows the rates, near-limit requests, denied keys and latency of the traffic', async () => {
+    const server = await serve(temporaryFile(LIMITS));
+    const own = await look(server);
+    expect(await own.locator('.status').textContent()).toMatch(/Connected · sluice \d+\.\d+\.\d+, up since/);
+    traffic(() => server, 'api', 'ann', 12);
+    traffic(() => server, 'login', '203.0.113.9', 3);
+    traffic(() => server, 'search', 'ben', 2);
+    await expect.poll(async () => isAbout(await perSecond('Allowed'), 120), { timeout: 10_000 }).toBe(true);
+    await expect.poll(async () => isAbout(await perSecond('Denied'), 30), { timeout: 10_000 }).toBe(true);
+    expect(await fact('Latency p50')).toMatch(/^[\d.]+ ms$/);
+    expect(await fact('Latency p99')).toMatch(/^[\d.]+ ms$/);
+    expect([await fact('Store: memory'), await fact('Breaker'), await fact('Store p99')]).toEqual([
+      'up',
+      'closed',
+      '–',
+    ]);
+    await expect
+      .poll(async () => isAbout(Number.parseFloat(await row('api').locator('td.admitted').innerText()), 120))
+      .toBe(true);
+    expect(await row('login').locator('.policies').textContent()).toBe('20/h sliding-log');
+    await expect.poll(() => row('search').textContent()).toMatch(/shadow.*would be [12]\d(\.\d)?\/s/);
+    expect(await row('edge.remote_address').textContent()).toContain('3 per hour');
+    await own.waitForTimeout(1000);
+    await shot(own, 'live', true);
   });
-  // Twenty requests are admitted, and the last four of them are near the limit. The other 37 are denied.
-  await takes(server, 'login', 'mallory', 57);
-  await takes(server, 'login', 'eve', 23);
-  const entry = { entries: [{ key: 'remote_address', value: '192.0.2.1' }] };
-  for (let i = 0; i < 5; i++) await post(server, '/json', { domain: 'edge', descriptors: [entry] });
-  await near;
-  const top = own.locator('.top-denied li');
-  await expect
-    .poll(() => top.allTextContents(), { timeout: 10_000 })
-    .toEqual(['mallory login37', 'eve login3', '192.0.2.1 edge.remote_address2']);
-  // A limit on Envoy descriptors has no key to look up.
-  expect(await top.nth(0).getByRole('button').isEnabled()).toBe(true);
-  expect(await top.nth(2).getByRole('button').isEnabled()).toBe(false);
-  const names = await own.getByLabel('Limit', { exact: true }).locator('option').allTextContents();
-  expect(names).toEqual(['api', 'login', 'search']);
-});
 
-test('shows an open breaker when Redis fails, and a closed breaker when Redis is back', async () => {
-  const redis = await redisServer();
-  const store = `redis://127.0.0.1:${redis.port}`;
-  const server = await serve(temporaryFile(LIMITS), '--store', store, '--deadline', '1s');
-  const own = await look(server);
-  traffic(() => server, 'api', 'ann', 5);
-  await expect.poll(() => fact('Store p99')).toMatch(/^[\d.]+ ms$/);
-  const health = async () => [await fact('Store: redis'), await fact('Breaker')];
-  await expect.poll(health).toEqual(['up', 'closed']);
-  await redis.stop();
-  await own.locator('dd.denied', { hasText: 'open' }).waitFor();
-  await expect.poll(health).toEqual(['down', 'open']);
-  // By default, the server decides locally during the outage, so there are fallback decisions instead of errors.
-  await expect.poll(() => fact('Faults')).toMatch(/, [1-9]/);
-  await shot(own, 'live-store-down', true);
-  const again = await redisServer({ port: redis.port });
-  onTestFinished(() => again.stop());
-  await expect.poll(health, { timeout: 20_000 }).toEqual(['up', 'closed']);
-});
-
-test('shows a new configuration with its time, and the error in an invalid configuration', async () => {
-  const file = temporaryFile('limits: { a: 1/h }');
-  const server = await serve(file);
-  const own = await look(server);
-  const about = own.locator('.card', { hasText: 'Configuration' });
-  expect(await about.textContent()).toMatch(/limits\.yaml, 1 limit, loaded \d+ s ago/);
-  writeFileSync(file, 'limits:\n  a: 1/brust\n');
-  await own.getByRole('alert').waitFor();
-  expect(await own.getByRole('alert').textContent()).toMatch(/limits\.yaml:2:6: .*brust/);
-  expect(await row('a').locator('.policies').textContent()).toBe('1/h');
-  await shot(own, 'live-refused', true);
-  writeFileSync(file, 'limits: { a: 2/h, b: 3/h }');
-  await row('3/h').waitFor();
-  await expect.poll(() => own.getByRole('alert').count()).toBe(0);
-  await expect.poll(() => about.textContent()).toMatch(/2 limits, loaded \d s ago/);
-});
-
-test('looks up a key, and requires the admin token to block and reset it', async () => {
-  const tokens = temporaryFile('let-me-in\n', 'tokens');
-  const server = await serve(temporaryFile(LIMITS), '--admin-token-file', tokens);
-  const own = await look(server);
-  await takes(server, 'login', '203.0.113.9', 22);
-  await own.getByRole('button', { name: '203.0.113.9' }).click();
-  await own.getByRole('button', { name: 'Look up' }).click();
-  const answer = own.locator('.key-answer');
-  await answer.getByText('0 of 20').waitFor();
-  expect(await answer.textContent()).toMatch(/may pass in (60|59\.\d) min/);
-  await own.getByRole('button', { name: 'Reset' }).click();
-  await answer.getByText('an admin token is required').waitFor();
-  await own.getByLabel('Admin token').pressSequentially('let-me-in', { delay: 20 });
-  // The page updates every second, which must not change the input.
-  await own.waitForTimeout(1100);
-  expect(await own.getByLabel('Admin token').inputValue()).toBe('let-me-in');
-  await own.getByRole('button', { name: 'Reset' }).click();
-  await answer.getByText('20 of 20').waitFor();
-  await own.getByLabel('How long to block').fill('2h');
-  await own.getByRole('button', { name: 'Block for' }).click();
-  await answer.getByText('Blocked').waitFor();
-  await shot(own, 'live-key', true);
-  const denied = (await (await post(server, '/v1/peek', { limit: 'login', key: '203.0.113.9' })).json()) as {
-    allowed: boolean;
-    retryAfter: number;
-  };
-  expect(denied.allowed).toBe(false);
-  expect(denied.retryAfter).toBeGreaterThan(7_100_000);
-  await own.getByLabel('How long to block').fill('soon');
-  await own.getByRole('button', { name: 'Block for' }).click();
-  await answer.getByText('duration').waitFor();
-});
-
-test('reconnects to a server that is killed and restarted, and shows the gap', async () => {
-  const port = String(await freePort());
-  const file = temporaryFile(LIMITS);
-  let server = await serve(file, '--http', `127.0.0.1:${port}`);
-  const own = await look(server);
-  traffic(() => server, 'api', 'ann', 5);
-  await expect.poll(() => perSecond('Allowed')).toBeGreaterThan(10);
-  await own.waitForTimeout(1200);
-  const before = await own.locator('.status').textContent();
-  server.process.kill('SIGKILL');
-  await own.getByText('Connection lost, trying again').waitFor();
-  // The charts stay visible.
-  expect(await own.locator('.now').count()).toBe(1);
-  await own.waitForTimeout(2600);
-  writeFileSync(file, 'limits: { api: 77/h }');
-  server = await serve(file, '--http', `127.0.0.1:${port}`);
-  await own.locator('.status', { hasText: 'Connected' }).waitFor({ timeout: 10_000 });
-  await row('77/h').waitFor();
-  expect(await own.locator('.status').textContent()).not.toBe(before);
-  await expect.poll(() => perSecond('Allowed')).toBeGreaterThan(0);
-  await own.waitForTimeout(1000);
-  await shot(own, 'live-restarted', true);
-});
-
-test('reports a suspended server as lost, and reconnects when it continues', async () => {
-  const server = await serve(temporaryFile(LIMITS));
-  const own = await look(server);
-  await expect.poll(() => fact('Store: memory')).toBe('up');
-  server.process.kill('SIGSTOP');
-  await own.getByText('the server sends no events').waitFor({ timeout: 20_000 });
-  server.process.kill('SIGCONT');
-  await own.locator('.status', { hasText: 'Connected' }).waitFor({ timeout: 10_000 });
-});
-
-test('asks for a token if the server requires one, and then opens the stream', async () => {
-  const tokens = temporaryFile('let-me-in\n', 'tokens');
-  const server = await serve(temporaryFile(LIMITS), '--http-token-file', tokens);
-  page = await site.open(`${server.url}/#live`);
-  await page.getByText('The server requires a token').waitFor();
-  await page.getByLabel('Token').fill('let-me-in');
-  await page.getByLabel('Token').press('Enter');
-  await page.locator('.now').waitFor();
-});
-
-test('does not shift the layout while the first numbers arrive', async () => {
-  const server = await serve(temporaryFile(LIMITS));
-  await takes(server, 'login', 'mallory', 57);
-  const own = await look(server);
-  await own.evaluate(() => {
-    const all: number[] = [];
-    Object.assign(window, { shifts: all });
-    new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) all.push((entry as unknown as { value: number }).value);
-    }).observe({ type: 'layout-shift', buffered: true });
+  test('shows exact counts of near-limit requests and of the most denied keys', async () => {
+    const server = await serve(temporaryFile(LIMITS));
+    const own = await look(server);
+    // The number is shown for only one second, so code in the page has to observe it.
+    const near = own.waitForFunction(() => {
+      const facts = [...document.querySelectorAll('.now dl div')];
+      const fact = facts.find((one) => one.textContent?.includes('Near the limit'));
+      return Number.parseFloat(fact?.querySelector('dd')?.textContent ?? '') > 1;
+    });
+    // Twenty requests are admitted, and the last four of them are near the limit. The other 37 are denied.
+    await takes(server, 'login', 'mallory', 57);
+    await takes(server, 'login', 'eve', 23);
+    const entry = { entries: [{ key: 'remote_address', value: '192.0.2.1' }] };
+    for (let i = 0; i < 5; i++) await post(server, '/json', { domain: 'edge', descriptors: [entry] });
+    await near;
+    const top = own.locator('.top-denied li');
+    await expect
+      .poll(() => top.allTextContents(), { timeout: 10_000 })
+      .toEqual(['mallory login37', 'eve login3', '192.0.2.1 edge.remote_address2']);
+    // A limit on Envoy descriptors has no key to look up.
+    expect(await top.nth(0).getByRole('button').isEnabled()).toBe(true);
+    expect(await top.nth(2).getByRole('button').isEnabled()).toBe(false);
+    const names = await own.getByLabel('Limit', { exact: true }).locator('option').allTextContents();
+    expect(names).toEqual(['api', 'login', 'search']);
   });
-  traffic(() => server, 'api', 'ann', 12);
-  await own.locator('.top-denied', { hasText: 'mallory' }).waitFor();
-  await own.waitForTimeout(1200);
-  const shifts = await own.evaluate(() => (window as unknown as { shifts: number[] }).shifts);
-  expect(shifts.reduce((sum, one) => sum + one, 0)).toBeLessThan(0.02);
-});
 
-test('says what to do if there is no server', async () => {
-  page = await site.open('#live');
-  await page.getByText('This page is not served by a Sluice server').waitFor();
-  await shot(page, 'live-absent');
+  test('shows an open breaker when Redis fails, and a closed breaker when Redis is back', async () => {
+    const redis = await redisServer();
+    const store = `redis://127.0.0.1:${redis.port}`;
+    const server = await serve(temporaryFile(LIMITS), '--store', store, '--deadline', '1s');
+    const own = await look(server);
+    traffic(() => server, 'api', 'ann', 5);
+    await expect.poll(() => fact('Store p99')).toMatch(/^[\d.]+ ms$/);
+    const health = async () => [await fact('Store: redis'), await fact('Breaker')];
+    await expect.poll(health).toEqual(['up', 'closed']);
+    await redis.stop();
+    await own.locator('dd.denied', { hasText: 'open' }).waitFor();
+    await expect.poll(health).toEqual(['down', 'open']);
+    // By default, the server decides locally during the outage, so there are fallback decisions instead of errors.
+    await expect.poll(() => fact('Faults')).toMatch(/, [1-9]/);
+    await shot(own, 'live-store-down', true);
+    const again = await redisServer({ port: redis.port });
+    onTestFinished(() => again.stop());
+    await expect.poll(health, { timeout: 20_000 }).toEqual(['up', 'closed']);
+  });
+
+  test('shows a new configuration with its time, and the error in an invalid configuration', async () => {
+    const file = temporaryFile('limits: { a: 1/h }');
+    const server = await serve(file);
+    const own = await look(server);
+    const about = own.locator('.card', { hasText: 'Configuration' });
+    expect(await about.textContent()).toMatch(/limits\.yaml, 1 limit, loaded \d+ s ago/);
+    writeFileSync(file, 'limits:\n  a: 1/brust\n');
+    await own.getByRole('alert').waitFor();
+    expect(await own.getByRole('alert').textContent()).toMatch(/limits\.yaml:2:6: .*brust/);
+    expect(await row('a').locator('.policies').textContent()).toBe('1/h');
+    await shot(own, 'live-refused', true);
+    writeFileSync(file, 'limits: { a: 2/h, b: 3/h }');
+    await row('3/h').waitFor();
+    await expect.poll(() => own.getByRole('alert').count()).toBe(0);
+    await expect.poll(() => about.textContent()).toMatch(/2 limits, loaded \d s ago/);
+  });
+
+  test('looks up a key, and requires the admin token to block and reset it', async () => {
+    const tokens = temporaryFile('let-me-in\n', 'tokens');
+    const server = await serve(temporaryFile(LIMITS), '--admin-token-file', tokens);
+    const own = await look(server);
+    await takes(server, 'login', '203.0.113.9', 22);
+    await own.getByRole('button', { name: '203.0.113.9' }).click();
+    await own.getByRole('button', { name: 'Look up' }).click();
+    const answer = own.locator('.key-answer');
+    await answer.getByText('0 of 20').waitFor();
+    expect(await answer.textContent()).toMatch(/may pass in (60|59\.\d) min/);
+    await own.getByRole('button', { name: 'Reset' }).click();
+    await answer.getByText('an admin token is required').waitFor();
+    await own.getByLabel('Admin token').pressSequentially('let-me-in', { delay: 20 });
+    // The page updates every second, which must not change the input.
+    await own.waitForTimeout(1100);
+    expect(await own.getByLabel('Admin token').inputValue()).toBe('let-me-in');
+    await own.getByRole('button', { name: 'Reset' }).click();
+    await answer.getByText('20 of 20').waitFor();
+    await own.getByLabel('How long to block').fill('2h');
+    await own.getByRole('button', { name: 'Block for' }).click();
+    await answer.getByText('Blocked').waitFor();
+    await shot(own, 'live-key', true);
+    const denied = (await (
+      await post(server, '/v1/peek', { limit: 'login', key: '203.0.113.9' })
+    ).json()) as {
+      allowed: boolean;
+      retryAfter: number;
+    };
+    expect(denied.allowed).toBe(false);
+    expect(denied.retryAfter).toBeGreaterThan(7_100_000);
+    await own.getByLabel('How long to block').fill('soon');
+    await own.getByRole('button', { name: 'Block for' }).click();
+    await answer.getByText('duration').waitFor();
+  });
+
+  test('reconnects to a server that is killed and restarted, and shows the gap', async () => {
+    const port = String(await freePort());
+    const file = temporaryFile(LIMITS);
+    let server = await serve(file, '--http', `127.0.0.1:${port}`);
+    const own = await look(server);
+    traffic(() => server, 'api', 'ann', 5);
+    await expect.poll(() => perSecond('Allowed')).toBeGreaterThan(10);
+    await own.waitForTimeout(1200);
+    const before = await own.locator('.status').textContent();
+    server.process.kill('SIGKILL');
+    await own.getByText('Connection lost, trying again').waitFor();
+    // The charts stay visible.
+    expect(await own.locator('.now').count()).toBe(1);
+    await own.waitForTimeout(2600);
+    writeFileSync(file, 'limits: { api: 77/h }');
+    server = await serve(file, '--http', `127.0.0.1:${port}`);
+    await own.locator('.status', { hasText: 'Connected' }).waitFor({ timeout: 10_000 });
+    await row('77/h').waitFor();
+    expect(await own.locator('.status').textContent()).not.toBe(before);
+    await expect.poll(() => perSecond('Allowed')).toBeGreaterThan(0);
+    await own.waitForTimeout(1000);
+    await shot(own, 'live-restarted', true);
+  });
+
+  test('reports a suspended server as lost, and reconnects when it continues', async () => {
+    const server = await serve(temporaryFile(LIMITS));
+    const own = await look(server);
+    await expect.poll(() => fact('Store: memory')).toBe('up');
+    server.process.kill('SIGSTOP');
+    await own.getByText('the server sends no events').waitFor({ timeout: 20_000 });
+    server.process.kill('SIGCONT');
+    await own.locator('.status', { hasText: 'Connected' }).waitFor({ timeout: 10_000 });
+  });
+
+  test('asks for a token if the server requires one, and then opens the stream', async () => {
+    const tokens = temporaryFile('let-me-in\n', 'tokens');
+    const server = await serve(temporaryFile(LIMITS), '--http-token-file', tokens);
+    page = await site.open(`${server.url}/#live`);
+    await page.getByText('The server requires a token').waitFor();
+    await page.getByLabel('Token').fill('let-me-in');
+    await page.getByLabel('Token').press('Enter');
+    await page.locator('.now').waitFor();
+  });
+
+  test('does not shift the layout while the first numbers arrive', async () => {
+    const server = await serve(temporaryFile(LIMITS));
+    await takes(server, 'login', 'mallory', 57);
+    const own = await look(server);
+    await own.evaluate(() => {
+      const all: number[] = [];
+      Object.assign(window, { shifts: all });
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) all.push((entry as unknown as { value: number }).value);
+      }).observe({ type: 'layout-shift', buffered: true });
+    });
+    traffic(() => server, 'api', 'ann', 12);
+    await own.locator('.top-denied', { hasText: 'mallory' }).waitFor();
+    await own.waitForTimeout(1200);
+    const shifts = await own.evaluate(() => (window as unknown as { shifts: number[] }).shifts);
+    expect(shifts.reduce((sum, one) => sum + one, 0)).toBeLessThan(0.02);
+  });
+
+  test('says what to do if there is no server', async () => {
+    page = await site.open('#live');
+    await page.getByText('This page is not served by a Sluice server').waitFor();
+    await shot(page, 'live-absent');
+  });
 });

@@ -81,7 +81,7 @@ test('the layout does not shift while loading, typing invalid text, selecting a 
     const all: number[] = [];
     Object.assign(window, { shifts: all });
     new PerformanceObserver((list) => {
-      // Include shifts within half a second of an input, which the usual score ignores.
+      // Include shifts within half a second of an input, which the standard layout-shift score ignores.
       for (const entry of list.getEntries()) all.push((entry as unknown as { value: number }).value);
     }).observe({ type: 'layout-shift', buffered: true });
   });

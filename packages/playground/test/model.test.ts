@@ -261,7 +261,7 @@ describe('a run', () => {
     expect(denied).toEqual(new Set([SCRIPT]));
   });
 
-  test('reports the maximum in any window for each column of the chart', () => {
+  test('reports, for each column of the chart, the maximum number of admissions in any window', () => {
     expect([...courseOf([0, 1, 2, 10], 3, 12, 6)]).toEqual([2, 3, 1, 0, 0, 1]);
   });
 });

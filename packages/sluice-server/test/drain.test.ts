@@ -185,7 +185,7 @@ describe('requests that arrive at the last moment', () => {
     },
   );
 
-  test('HTTP: a request sent before idle connections are closed is answered, although timers run before sockets are read', () =>
+  test('HTTP: a request is answered if it is sent before idle connections are closed, although timers run before sockets are read', () =>
     punctually(300, async () => {
       const { port, listener } = await opened(openHttp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
@@ -205,7 +205,7 @@ describe('requests that arrive at the last moment', () => {
   // If this machine stalls for half a second, the client is too late.
   const within = <T>(run: () => Promise<T>) => punctually(200, run);
 
-  test('RESP: a command sent before the shutdown is answered, although timers run before sockets are read', () =>
+  test('RESP: a command is answered if it is sent before the shutdown, although timers run before sockets are read', () =>
     within(async () => {
       const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
@@ -219,7 +219,7 @@ describe('requests that arrive at the last moment', () => {
       await drained;
     }));
 
-  test('RESP: a command sent before an idle connection is closed is answered, although timers run before sockets are read', () =>
+  test('RESP: a command is answered if it is sent before its idle connection is closed, although timers run before sockets are read', () =>
     punctually(300, async () => {
       const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);

@@ -153,7 +153,7 @@ describe('Postgres', () => {
 });
 
 test.each(['mysql://x', 'redis+cluster://', 'redis+sentinel://a:1', ''])(
-  'rejects %j as a store',
+  'the server rejects %j as a store',
   async (url) => {
     await expect(openStore({ url })).rejects.toThrow(UsageError);
   },

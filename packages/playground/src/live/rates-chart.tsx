@@ -1,4 +1,4 @@
-/** A chart of a limit's last minutes. */
+/** A chart of the request rates of one limit over the last minutes. */
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { readPalette } from '../draw/palette.ts';

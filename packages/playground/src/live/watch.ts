@@ -1,4 +1,4 @@
-/** The data received from the server, as far as the page shows it. LIVE.md describes the messages. */
+/** The part of the server's data that the page shows. LIVE.md describes the messages. */
 import { computed, signal } from '@preact/signals';
 import type { Millis } from 'sluice';
 import { type Connection, openStream, type Stream } from './stream.ts';

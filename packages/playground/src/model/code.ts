@@ -86,7 +86,7 @@ function nameOf(limits: readonly string[], index: number): string {
   return limits.length === 1 ? 'api' : twins === 0 ? names[index] : `${names[index]}-${twins + 1}`;
 }
 
-/** Uses traffic that the command can generate itself, or else a file. */
+/** Uses generated traffic if the command can generate it, and a file otherwise. */
 function commands({ limits, traffic, patience }: State, log?: Recorded): string {
   const { kind, rate, size, every, length, seed } = traffic;
   const made: Partial<Record<TrafficKind, string>> = {

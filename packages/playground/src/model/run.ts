@@ -41,7 +41,7 @@ export interface RunOptions {
 export interface Run extends RunOptions {
   readonly admitted: Outcomes;
   readonly denied: Outcomes;
-  /** For each bound and at each admission, the largest number of requests of one key admitted in any window so far. */
+  /** For each bound, at each admission: the largest number of requests of one key that were admitted in any window so far. */
   readonly worst: readonly Float64Array[];
   /** The units that the focused key had left at each sample. */
   readonly level: Float64Array;

@@ -85,7 +85,7 @@ describe('a failed write to standard output', () => {
   });
 });
 
-test('opens the listeners given by flags, or all three listeners if no flag is given', () => {
+test('sluice serve opens the listeners given by flags, or all three listeners if no flag is given', () => {
   const portsOf = (...argv: string[]) =>
     Object.entries(listenersOf(readArgs(argv, SERVE_FLAGS, {}), {})).map(([name, listener]) => [
       name,
@@ -218,7 +218,7 @@ describe('configuration files', () => {
     expect(await take(server.url, 'b', 'x')).toMatchObject({ limit: 2 });
   });
 
-  test('are reloaded only on SIGHUP with --no-watch', async () => {
+  test('are reloaded only on SIGHUP if --no-watch is set', async () => {
     const file = temporaryFile('limits: { a: 1/h }');
     const server = await started('--config', file, '--no-watch');
     writeFileSync(file, 'limits: { a: 2/h }');
@@ -230,7 +230,7 @@ describe('configuration files', () => {
   });
 });
 
-describe('TLS', () => {
+describe('the server over TLS', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-tls-'));
   certify(folder);
   afterAll(() => rmSync(folder, { recursive: true }));
@@ -298,7 +298,7 @@ describe('TLS', () => {
   }
 });
 
-test('reads a token file again if it changes while the server runs', async () => {
+test('the server reads a token file again when it changes', async () => {
   const tokens = temporaryFile('# ours\nold\n', 'tokens');
   const server = await started('--config', temporaryFile('limits: { a: 9/h }'), '--http-token-file', tokens);
   const ask = async (token: string) =>
@@ -326,7 +326,7 @@ describe('with Redis', () => {
 
   // Leased units expire, so a server loses more of them if the machine stalls.
   let tries = 0;
-  test('returns leases on SIGTERM', () =>
+  test('a server returns its leases on SIGTERM', () =>
     punctually(300, async () => {
       const name = `leased-${process.pid}-${++tries}`;
       const file = temporaryFile(`limits: { ${name}: 10000/h }`);

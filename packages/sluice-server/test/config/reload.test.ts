@@ -27,7 +27,7 @@ async function limitsOf({ url }: Started): Promise<number> {
   return ((await (await fetch(`${url}/v1/limits`)).json()) as unknown[]).length;
 }
 
-test(`keeps answering with either the old or the new configuration while ${MANY} limits are loaded`, async () => {
+test(`while ${MANY} limits are loaded, the server keeps answering, with either the old or the new configuration`, async () => {
   const file = temporaryFile('limits: { api: 5/h }');
   const server = await started('--config', file, '--no-watch');
   await take(server.url, 'api', 'x');
@@ -53,7 +53,7 @@ test(`keeps answering with either the old or the new configuration while ${MANY}
   expect(await take(server.url, 'api', 'x')).toMatchObject({ limit: 7 });
 }, 120_000);
 
-test('keeps the entire previous configuration if the last of many limits is invalid', async () => {
+test('the server keeps the entire previous configuration if the last of many limits is invalid', async () => {
   const file = temporaryFile('limits: { api: 5/h }');
   const server = await started('--config', file);
   replace(file, manyLimits('7/h', '  broken: 1/fortnight\n'));
@@ -67,7 +67,7 @@ test('keeps the entire previous configuration if the last of many limits is inva
   expect(metrics).toContain('sluice_config_last_reload_successful 0');
 }, 120_000);
 
-test('ends up with the newest configuration when files change faster than they are loaded', async () => {
+test('the server ends up with the newest configuration when files change faster than they are loaded', async () => {
   const file = temporaryFile('limits: { api: 5/h }');
   const server = await started('--config', file, '--no-watch');
   for (const text of [manyLimits('6/h'), manyLimits('7/h'), 'limits: { api: 8/h }']) {

@@ -62,7 +62,7 @@ async function taken(port: number, name: string, count: number): Promise<number>
   return answers.filter((answer) => answer.startsWith(':0\r\n')).length;
 }
 
-test('two servers that lease units never exceed the limit together, and each can use units that the other returns', async () => {
+test('two servers that lease units never exceed the limit in total, and each can use units that the other returns', async () => {
   const limit = 2000;
   const totals: number[] = [];
   // Leased units expire, so a server loses more of them if the machine stalls.

@@ -7,7 +7,7 @@ import { Sampled } from '../../src/telemetry/metrics/sampled.ts';
 import { SpaceSaving } from '../../src/telemetry/metrics/space-saving.ts';
 
 describe('space-saving', () => {
-  test('never reports a count that is too low or exceeds the true count by more than its error, and finds every frequent name', () => {
+  test('never reports a count below the true count, or above it by more than the reported error, and finds every frequent name', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 500 }),

@@ -354,7 +354,7 @@ test('the shutdown waits only briefly for a collector that never answers', async
   late.stop();
 });
 
-test('a message is logged once when a collector rejects spans, and again when it accepts them', async () => {
+test('a message is logged once when a collector rejects spans, and once when it accepts them again', async () => {
   const { found, server } = await tracing({ share: 1 });
   const said = (words: string) => server.lines.filter((line) => line.includes(words));
   found.status = 404;
@@ -384,7 +384,7 @@ test('the command sends spans along with metrics, including the last spans at sh
   expect(new Set(instances).size).toBe(1);
 });
 
-test("flags and OpenTelemetry's environment variables set where spans are sent", async () => {
+test("flags and OpenTelemetry's environment variables determine whether, where and how often spans are sent", async () => {
   const given = (argv: string[], env: Record<string, string> = {}) =>
     tracesOf(readArgs(argv, TELEMETRY_FLAGS, env), env);
   expect(given([])).toBeUndefined();

@@ -83,7 +83,7 @@ describe('an algorithm', () => {
     expect(statSync(file).size).toBeLessThan(15_000);
   });
 
-  it('has a folder if there is a picture of it', async () => {
+  it('has a picture, and every picture is of an algorithm', async () => {
     expect(Object.keys((await drawing).PICTURES).toSorted()).toEqual(names.toSorted());
   });
 

@@ -39,8 +39,8 @@ declare const Deno: {
 };`;
 
 /**
- * In milliseconds. Blocks use the default deadlines, as readers do. If this process was delayed by more than this, the
- * threads and processes that blocks wait for were delayed even longer.
+ * In milliseconds. Blocks use the default deadlines, as readers do. If timers of this process were later than this, the threads
+ * and processes that blocks wait for were even later.
  */
 const LATE = 20;
 

@@ -122,7 +122,7 @@ function numbersOf({ limit, remaining, retryAfter, resetAfter, taken, policies }
   );
 }
 
-describe.each(Object.entries(ALL))('with costs of 2 ** 53: %s', (_, policies) => {
+describe.each(Object.entries(ALL))('%s, with costs of 2 ** 53:', (_, policies) => {
   test('decisions contain no NaN and no negative number, however many attempts were counted', () => {
     const { limiter, clock } = open(policies);
     const draw = random(7);
@@ -145,7 +145,7 @@ describe.each(Object.entries(ALL))('with costs of 2 ** 53: %s', (_, policies) =>
 test('a sliding log still counts single units after an attempt that cost 2 ** 53', () => {
   const { limiter, clock } = open(slidingLog({ limit: 5, per: 1000 }));
   limiter.take('k', { cost: HUGE, mode: 'always' });
-  // The log is never empty, so its sums do not start from 0 by themselves.
+  // The log never becomes empty. If it did, its sums would start from 0 again.
   for (let i = 0; i < 20; i++) {
     clock.advance(100);
     limiter.take('k', { cost: 1, mode: 'always' });

@@ -99,7 +99,7 @@ describe('a penalty', () => {
 
   const blockOf = ({ policies }: Decision): number => policies[1].retryAfter;
 
-  test('counts strikes from before the clock went back', () => {
+  test('still counts the strikes from before the clock went back', () => {
     const { clock, strike } = open();
     strike();
     strike();

@@ -70,7 +70,7 @@ const TEN_A_MINUTE: Readonly<Record<string, readonly [Policies, number]>> = {
 /** Units allowed during the test by algorithms that give many units back at the same instant: 9 windows end in that time. */
 const PASS_ANYWAY: Readonly<Record<string, number>> = { 'fixed window': 90, 'token bucket in steps': 9 };
 
-describe.each(Object.entries(TEN_A_MINUTE))('mode always on %s', (name, [policies, longest]) => {
+describe.each(Object.entries(TEN_A_MINUTE))("mode 'always' with %s:", (name, [policies, longest]) => {
   test('10,000 attempts deny the key for at most one window after the last attempt', () => {
     const { limiter } = openHere(policies);
     for (let i = 0; i < 10_000; i++) limiter.take('k', { mode: 'always' });
@@ -103,7 +103,7 @@ describe.each(Object.entries(TEN_A_MINUTE))('mode always on %s', (name, [policie
 });
 
 describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) => {
-  test('10,000 attempts on 10/min deny for a minute, not for 16.65 hours', async () => {
+  test("10,000 attempts in mode 'always' at 10/min deny the key for a minute, not for 16.65 hours", async () => {
     const { limiter } = open('10/min', store);
     await Promise.all(Array.from({ length: 10_000 }, async () => limiter.take('k', { mode: 'always' })));
     const { retryAfter } = await limiter.peek('k');

@@ -124,7 +124,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
 
     test('a denied take does not change later decisions', () => {
       // Except for a penalty, which counts denials.
-      if (name === 'several with a penalty') return;
+      if (name === 'several policies with a penalty') return;
       fc.assert(
         fc.property(trace, (steps) => {
           const { limiter, clock } = open(policies);

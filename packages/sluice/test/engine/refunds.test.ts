@@ -108,7 +108,7 @@ describe.each(Object.entries(MODELS))('%s', (_, [policy, left]) => {
 describe.each(Object.entries(CASES))('%s', (name, { policies, atMost, window }) => {
   const isBucket = /bucket|gcra|pacer|interval|several/.test(name);
 
-  test('admits at most its bound of units that were not refunded, in any window', () => {
+  test('admits at most its bound in any window, not counting refunded units', () => {
     fc.assert(
       fc.property(steps, (trace) => {
         const charges = run(policies, trace);
@@ -164,7 +164,7 @@ describe('a refund', () => {
     }
   });
 
-  test('gives back what the decision charged, unless it says how much', () => {
+  test('gives back what the decision charged, unless an amount is given', () => {
     const { limiter } = open({ requests: '10/min', tokens: '1000/min' });
     const of = limiter.take('k', { cost: { requests: 2, tokens: 300 } });
     const left = (decision: Decision): number[] => decision.policies.map(({ remaining }) => remaining);

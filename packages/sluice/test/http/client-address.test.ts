@@ -48,7 +48,7 @@ describe('clientAddress without a trusted proxy', () => {
     expect(clientAddress(from('2002:cb00:7108::1'))).toBe('203.0.113.8');
   });
 
-  it('does not trust an IPv6 address because the IPv4 address embedded in it is trusted', () => {
+  it('does not trust an IPv6 address merely because it embeds a trusted IPv4 address', () => {
     for (const text of ['64:ff9b::10.0.0.1', '2002:a00:1::1'])
       expect(forwarded(text, '198.51.100.1', { trustProxy: ['private', 'loopback'] })).toBe('10.0.0.1');
     expect(forwarded('::ffff:10.0.0.1', '198.51.100.1', { trustProxy: 'private' })).toBe('198.51.100.1');

@@ -45,14 +45,14 @@ function errorOf(call: () => unknown): readonly [code: string, option: string] |
 }
 
 describe('a cost by policy', () => {
-  test('charges each policy its own cost, and a policy that is not named 1', () => {
+  test('charges each named policy its own cost, and every other policy 1 unit', () => {
     const decision = limiter.take('k', { cost: { tokens: 4200, dollars: 0.06 } });
     expect(decision).toMatchObject({ allowed: true, taken: 4200, at: clock.now(), held: true });
     expect(taken(decision)).toEqual([1, 4200, 0.06, 1]);
     expect(left(decision)).toEqual([59, 5800, 4, 1]);
   });
 
-  test('charges nothing if one policy does not allow its cost, and says how long that policy needs', () => {
+  test('charges nothing if one policy denies its cost, and retryAfter is the wait for that policy', () => {
     limiter.take('k', { cost: { tokens: 9000 } });
     const decision = limiter.take('k', { cost: { tokens: 2500 } });
     expect(decision).toMatchObject({ allowed: false, taken: 0, policy: 'tokens', at: undefined });
@@ -60,7 +60,7 @@ describe('a cost by policy', () => {
     expect(left(decision)).toEqual([59, 1000, 4, 1]);
   });
 
-  test('does not ask a policy that costs 0', () => {
+  test('does not check a policy whose cost is 0', () => {
     limiter.take('k', { cost: { tokens: 10_000 } });
     expect(limiter.take('k', { cost: { tokens: 0 } })).toMatchObject({ allowed: true });
     expect(limiter.take('k', { cost: { requests: 0, tokens: 0, dollars: 0, slots: 0 } })).toMatchObject({
@@ -69,7 +69,7 @@ describe('a cost by policy', () => {
     });
   });
 
-  test('works with a tier that does not have the policy', () => {
+  test('ignores the cost of a policy that only another tier has', () => {
     const tiered = createLimiter(
       { requests: '10/min' },
       {
@@ -96,7 +96,7 @@ describe('a cost by policy', () => {
     expect(left(limiter.peek('k'))).toEqual([60, 10_000, 5, 2]);
   });
 
-  test('is an error for a penalty, which counts denials, and in mode partial', () => {
+  test("is an error for a penalty, which counts denials, and in mode 'partial'", () => {
     const penalized = createLimiter({
       rate: '5/s',
       strikes: penalty({ after: 3, within: '1m', block: '1m' }),
@@ -113,7 +113,7 @@ describe('a cost by policy', () => {
 });
 
 describe('settle', () => {
-  test('gives back what was not used, and charges what was used beyond the charge', () => {
+  test('refunds units that were charged but not used, and charges units that were used beyond the charge', () => {
     const cost = { tokens: 4000, dollars: 1 };
     const first = limiter.take('k', { cost });
     expect(left(limiter.settle('k', { used: { tokens: 1000, dollars: 0.5 }, of: first }))).toEqual([
@@ -123,7 +123,7 @@ describe('settle', () => {
     const settled = limiter.settle('k', { charged: cost, used: { tokens: 12_000 }, at: second.at });
     expect(left(settled)).toEqual([58, 0, 3, 0]);
     expect(taken(settled)).toEqual([0, 8000, 0, 0]);
-    // 13,000 tokens are used of 10,000.
+    // 13,000 tokens are used, and the limit is 10,000.
     expect(limiter.peek('k', { cost: { tokens: 1, slots: 0 } }).retryAfter).toBeCloseTo(18_006, 0);
   });
 
@@ -141,7 +141,7 @@ describe('settle', () => {
     expect(left(limiter.peek('k'))).toEqual([60, 10_000, 5, 2]);
   });
 
-  test('accepts an instant that is ahead by what two clocks can differ', () => {
+  test('accepts an instant that is up to ten seconds ahead, because clocks differ', () => {
     expect(errorOf(() => limiter.settle('k', { charged: 1, used: 1, at: clock.now() + 10_000 }))).toBe(
       undefined,
     );
@@ -161,7 +161,7 @@ describe('run with settle', () => {
     expect(tokens()).toEqual([59, 8500, 4, 2]);
   });
 
-  test('gives everything back if the call throws', async () => {
+  test('refunds the whole charge if the call throws and settle returns undefined', async () => {
     const failing = limiter.run('k', () => Promise.reject(new Error('no')), {
       cost,
       settle: () => undefined,
@@ -170,7 +170,7 @@ describe('run with settle', () => {
     expect(tokens()).toEqual([60, 10_000, 5, 2]);
   });
 
-  test('charges what settle says if the call throws', async () => {
+  test('charges what settle returns if the call throws', async () => {
     const settle = (_: unknown, error?: unknown) => (error === undefined ? undefined : { tokens: 300 });
     await expect(limiter.run('k', () => Promise.reject(new Error('no')), { cost, settle })).rejects.toThrow(
       'no',
@@ -203,7 +203,7 @@ describe('keep', () => {
     expect(half.take('k', 2).allowed).toBe(true);
   });
 
-  test('can come from a class', () => {
+  test('can be set for a class of calls', () => {
     const classes = { batch: { keep: { tokens: 0.5 } } };
     const classed = createLimiter({ requests: '60/min', tokens: '10_000/min' }, { classes });
     expect(classed.take('k', { cost: { tokens: 6000 }, class: 'batch' }).allowed).toBe(false);
@@ -233,7 +233,7 @@ describe('keep', () => {
     ]);
   });
 
-  test('also holds for acquire, which waits until enough is free', async () => {
+  test('also applies to acquire, which waits until enough units are left', async () => {
     const half = createLimiter('10/min', { store: memory({ clock }) });
     half.take('k', 8);
     let isDone = false;

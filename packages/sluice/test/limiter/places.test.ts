@@ -195,7 +195,7 @@ describe('keep', () => {
 });
 
 describe('release', () => {
-  test("does not free another holder's place after its own lease has ended", () => {
+  test('of a place whose lease has ended does not free the place of another holder', () => {
     const { clock, limiter } = open(2);
     const lost = limiter.take('k');
     clock.advance(LEASE);

@@ -124,7 +124,7 @@ describe('a row in memory', () => {
   const seconds = (key: string): Policies =>
     fixedWindow({ limit: 2, per: 1000 * (1 + Number.parseInt(key, 10)), align: 'first' });
 
-  test('is kept until it expires for the plan that wrote it, regardless of the 999 other plans', () => {
+  test('is kept until it expires for the plan that wrote it, however many other plans there are', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter(seconds, { store });
@@ -163,7 +163,7 @@ describe('a row in memory', () => {
     expect(store.size).toBeLessThan(12_500);
   });
 
-  test('that was written before a fifth set of limits was used is still found and kept', () => {
+  test('is still found and kept after 29 other sets of limits were used', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     let limit = 10;

@@ -198,7 +198,7 @@ describe('metered', () => {
     expect(unhandled.seen).toEqual([]);
   });
 
-  test('closes the wrapped store when it is closed', () => {
+  test('closes the wrapped store when the metered store is closed', () => {
     const store = memory();
     const watched = metered(store, recorder());
     createLimiter('5/h', { store: watched }).take('alice');

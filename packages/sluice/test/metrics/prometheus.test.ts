@@ -52,7 +52,7 @@ sluice_answers_total{source="fallback"} 0
 `);
   });
 
-  test('times asynchronous answers by limiter, and counts faults', async () => {
+  test('records the seconds of asynchronous answers in a histogram for each limiter, and counts faults by kind', async () => {
     const metrics = prometheusMetrics();
     const name = `timed ${process.pid}`;
     const near = createLimiter('100/h', { store: metered(redis(client, patient), metrics), name });

@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe.each(BINARIES)('on %s', (_, binary = '') => {
-  it('the middleware frees all slots and settles every request once when its connection closes', {
+  it('when connections close early, the middleware frees all slots and settles each request exactly once', {
     timeout: 240_000,
   }, async () => {
     const { stdout } = await promisify(execFile)(binary, [file], {

@@ -58,7 +58,7 @@ describe('the Fastify plugin', () => {
       { store: memory({ clock: manualClock(0) }) },
     );
 
-  it('at the root covers routes defined before it has loaded, nested routes, and 404s', async () => {
+  it('at the root covers routes that were defined before the plugin had loaded, nested routes, and 404s', async () => {
     const { server, status } = serve();
     server.register(rateLimit, { limiter: perHour(4) });
     server.get('/early', async () => 'early');
@@ -80,7 +80,7 @@ describe('the Fastify plugin', () => {
     for (let i = 0; i < 3; i++) expect(await status('/free')).toBe(200);
   });
 
-  it('in a child context applies in addition to the plugin of the outer context, and refunds the charge of the outer plugin if it denies', async () => {
+  it('in a child context applies in addition to the plugin of the outer context, and if it denies, refunds the charge of the outer plugin', async () => {
     const { server, status } = serve();
     const [outer, inner] = [perHour(5, 'outer'), perHour(1, 'inner')];
     server.register(rateLimit, { limiter: outer, key: () => 'k' });
@@ -148,7 +148,7 @@ describe('the Fastify plugin', () => {
   });
 
   it.each(['preParsing', 'preValidation', 'preHandler'] as const)(
-    'checks in %s after earlier hooks have run',
+    'checks requests in the %s hook, after earlier hooks have run',
     async (hook) => {
       const { server } = serve();
       const limiter = perHour(5);
@@ -228,7 +228,7 @@ describe('the Fastify plugin', () => {
     await server.close();
   });
 
-  it('runs the onSend hooks for a denial, with its headers', async () => {
+  it('runs the onSend hooks for a denial after the headers of the denial are set', async () => {
     const { server } = serve();
     server.register(rateLimit, { limiter: perHour(1), cost: 2 });
     server.addHook('onSend', async (_, reply) => {
@@ -255,7 +255,7 @@ describe('the Fastify plugin', () => {
     ['no limiter', {}, /limiter/],
     ['an option of the plugin', { limiter: perHour(1), status: 420 }, /status is not an option here/],
     ['a string as config', 'yes', /must be an object with options/],
-  ])('rejects a route with %s when it is defined', async (_, config, message) => {
+  ])('rejects a route with %s when the route is defined', async (_, config, message) => {
     const { server } = serve();
     await server.register(rateLimit, { global: false });
     expect(() => server.get('/', { config: { rateLimit: config as never } }, async () => 'ok')).toThrow(

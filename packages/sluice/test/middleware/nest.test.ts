@@ -153,7 +153,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     return Letters;
   }
 
-  it('checks the limits of a class and of a handler together with its own limits, in one decision', async () => {
+  it('checks the limits of the module, of a class and of a handler together, in one decision', async () => {
     const [forAll, forClass, forA] = [perHour(9), perHour(9), perHour(1)];
     const Letters = controller();
     RateLimit({ limiter: forClass, key })(Letters);
@@ -198,7 +198,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     expect([base, derived].map((one) => one.peek('k').remaining)).toEqual([7, 8]);
   });
 
-  it('exempts handlers from all limits with SkipRateLimit, and a decorator on a handler overrides the decorator of its class', async () => {
+  it('exempts handlers with SkipRateLimit from all limits, and lets a decorator on a handler override the decorator of its class', async () => {
     const Letters = controller();
     SkipRateLimit()(Letters);
     on(Letters, 'b', SkipRateLimit(false));
@@ -290,7 +290,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     expect(handled).not.toHaveBeenCalled();
   });
 
-  it('turns a text body into the usual message of Nest', async () => {
+  it("sends a text body as the message of Nest's JSON error format", async () => {
     const { get } = await serve({
       imports: [RateLimitModule.forRoot({ limiter: perHour(1), cost: 2, body: () => 'calm down' })],
       controllers: [controller()],

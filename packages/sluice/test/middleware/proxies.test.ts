@@ -119,7 +119,7 @@ describe.each(Object.entries(FRAMEWORKS))('%s', (_, start) => {
     expect(codes()).toEqual([]);
   });
 
-  test('ignores an address that a client put before its own', async () => {
+  test('ignores an address that the client itself has put into X-Forwarded-For', async () => {
     const get = await serve(start('one proxy', { limiter: limiter() }));
     const forged = CLIENTS.slice(0, 4).map((client) => `${client}, 198.51.100.7`);
     expect(await statuses(get, forged)).toEqual([200, 200, 429, 429]);
@@ -193,7 +193,7 @@ describe('warnings about proxies', () => {
     expect(codes()).toEqual([]);
   });
 
-  test('appear if Fastify is given a number of proxies, which it ignores', async () => {
+  test('appear if Fastify is given a number of proxies, because Fastify ignores that number', async () => {
     await freshModules();
     const { rateLimit } = await import('../../src/middleware/fastify.ts');
     const { createLimiter: create } = await import('../../src/index.ts');

@@ -1,6 +1,7 @@
 /**
- * Compiles runtimes/consumer, which uses the packed packages as an application would, and imports every listed name, with
- * TypeScript 5.4 to 7. Our declarations are checked strictly; errors in the declarations of other packages are ignored.
+ * Compiles two kinds of files with TypeScript 5.4 to 7: runtimes/consumer, which uses the packed packages as an application
+ * would, and files that re-export every listed name. Our declarations are checked strictly. Errors in the declarations of other
+ * packages are ignored.
  */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -47,7 +48,7 @@ const CONFIGS = {
     files: ['frameworks.ts', 'framework-names.ts'],
   },
 };
-/** Enough for versions that lie between more thoroughly tested ones. */
+/** The only configuration for versions that lie between more thoroughly tested versions. */
 const inBetween = ['nodenext.json'];
 const withoutFrameworks = Object.keys(CONFIGS).filter((config) => config !== 'frameworks.json');
 

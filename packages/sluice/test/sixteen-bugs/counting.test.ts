@@ -118,7 +118,7 @@ describe('5. rewards that create capacity', () => {
           expect([used, await passed(limiter, 'k', 30)]).toEqual([used, 10]);
           await limiter.refund('k', 10);
         }
-        // Also later, when the refunded units would have been replenished anyway.
+        // The same holds later, when the refunded units would have been replenished anyway.
         await limiter.take('k', 10);
         clock.advance(180_000);
         await limiter.refund('k', 10);

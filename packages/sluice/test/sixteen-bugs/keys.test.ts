@@ -213,7 +213,7 @@ describe('9. blocked keys evicted by a flood', () => {
     ({ make, first, gap, kind }) => {
       const clock = manualClock(START);
       const policies = [`${first} ${kind}`, `5/day ${kind}`];
-      // In either order.
+      // The order of the policies must not matter.
       if (first === '1/s') policies.reverse();
       const limiter = createLimiter(policies, { store: make(clock), name: 'api' });
       for (let guesses = 1; guesses <= 5; guesses++) {

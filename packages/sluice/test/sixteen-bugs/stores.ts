@@ -64,7 +64,7 @@ export function kinds(limit: number, millis: number): Readonly<Record<string, Po
     'token bucket in steps': tokenBucket({ capacity: limit, refill: limit, every: per, continuous: false }),
     'leaky bucket': leakyBucket({ size: limit, dripSize: limit, dripRate: per }),
     'fixed window': fixedWindow({ limit, per }),
-    'fixed window from the first': fixedWindow({ limit, per, align: 'first' }),
+    'fixed window from the first hit': fixedWindow({ limit, per, align: 'first' }),
     'sliding window': slidingWindow({ limit, per }),
     'sliding log': slidingLog({ limit, per }),
     'sliding log in sub-windows': slidingLog({ limit, per, resolution: 10 }),

@@ -205,7 +205,7 @@ describe('6. client clocks that create capacity', () => {
   };
   describe.each([HOUR, -HOUR, 240 * HOUR, -240 * HOUR])('a client whose clock is off by %i ms', (by) => {
     test.each(Object.entries(policies))(
-      'is neither denied longer nor admitted more by Redis: %s',
+      'is neither denied longer nor admitted more often by Redis: %s',
       async (kind, policy) => {
         const open = (name: string) =>
           createLimiter(policy, {

@@ -43,9 +43,9 @@ function someDouble(draw: (below: number) => number): Ask {
   return (limiter) => limiter.takeMany([{ key }, { key: 'key 9', cost }]);
 }
 
-/** Steps with each pair of limiters. Redis keeps rows on a manual clock for a day, so pairs are not used for long. */
+/** Number of steps with each pair of limiters. It is small, because Redis keeps rows on a manual clock for a day. */
 const STEPS = 300;
-/** Longer than any fault that does not lose rows. */
+/** Milliseconds. This is longer than any fault that does not lose rows. */
 const DEADLINE = 3000;
 
 /** Compares a store with faults to a store in memory. Every decision must be identical, or the check must fail. */

@@ -18,7 +18,7 @@ const LEASE = PER / 4;
 /** Fraction of the replenished units that nodes take before the burst. */
 const EARLY_LOAD = 0.65;
 
-/** `clock`: the clock that the store decides by. */
+/** `clock` is the clock by which the store decides. */
 export function spendsAllLeases(backend: Backend, clock: () => Instant = instant): Scenario {
   const scenario = `${backend.name}: all leases spent together`;
   const { losses } = backend.injector;

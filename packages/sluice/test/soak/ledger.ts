@@ -128,9 +128,9 @@ export class Ledger {
   }
 
   /**
-   * In the order of the answers, entries i to j were decided between the earliest `from` from i on and the latest `to` up
-   * to j. So their units are at most burst + rate × that duration, plus all units that may have been given back in it, plus
-   * the units that j could not know about.
+   * In the order of the answers, entries i to j were decided between two times: the earliest `from` of i and all later entries,
+   * and the latest `to` of j and all earlier entries. So their units are at most burst + rate × that duration, plus all units
+   * that may have been given back in it, plus the units that the node of entry j could not know about.
    */
   private excessOf(order: Uint32Array, given: Given): number {
     const { burst, rate } = this.options;

@@ -33,13 +33,13 @@ export interface BoundOptions {
   readonly wrap?: (store: Store<Promise<Decision>>, run: Run) => Store;
   /** When the store lost its rows, if another backend's fault injector causes the losses. */
   readonly losses?: readonly Loss[];
-  /** The store decides by the steady clock. */
+  /** Whether the store decides by the steady clock. */
   readonly isSteady?: boolean;
   /** The longest pause of a client, in milliseconds; default 30. Scenarios share this process, so none may starve the others. */
   readonly pause?: number;
-  /** The scenario makes no reservations. */
+  /** Whether the scenario makes no reservations. */
   readonly isWithoutReservations?: boolean;
-  /** Milliseconds; default 200. */
+  /** The deadline of a check in milliseconds; default 200. */
   readonly deadline?: number;
   /** How long a node may hold units, in milliseconds. */
   readonly kept?: number;

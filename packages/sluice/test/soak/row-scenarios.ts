@@ -21,7 +21,10 @@ const KEPT = 4000;
 const LIMIT = 5;
 /** Keys that fit into the shared memory. */
 const CAPACITY = 1000;
-/** Rows of other limiters in the same store, and rows that Postgres deletes only after a hundred writes. */
+/**
+ * Number of additional rows that are accepted: rows of other limiters in the same store, and rows that Postgres deletes only
+ * after a hundred writes.
+ */
 const TOLERANCE = 210;
 
 /** How many rows a store may keep: the number of rows that were created recently. */

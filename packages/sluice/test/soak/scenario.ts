@@ -52,7 +52,7 @@ export interface Backend {
   readonly name: string;
   readonly injector: FaultInjector;
   connect(): Connection;
-  /** Hits of one tick are decided in their order, even during faults. */
+  /** Whether hits of one tick are decided in their order, even during faults. */
   readonly isInOrder: boolean;
   /** How many rows the backend keeps for limiters of this name. */
   rows(name: string): Promise<number>;

@@ -47,7 +47,7 @@ export const CASES: Readonly<Record<string, Case>> = {
     atMost: (w) => 5 * (Math.ceil(w / 900) + 1),
     window: 900,
   },
-  'fixed window from the first': {
+  'fixed window from the first hit': {
     policies: fixedWindow({ limit: 5, per: '900ms', align: 'first' }),
     atMost: (w) => 5 * (Math.ceil(w / 900) + 1),
     window: 900,
@@ -114,7 +114,7 @@ export const CASES: Readonly<Record<string, Case>> = {
     atMost: (w) => Math.min(4 + (w * 7) / 1000, 3 * Math.ceil(w / 600)),
     window: 600,
   },
-  'several with a penalty': {
+  'several policies with a penalty': {
     policies: {
       rate: gcra({ limit: 7, per: 1000, burst: 4 }),
       lockout: penalty({ after: 3, within: 2000, block: '500ms' }),

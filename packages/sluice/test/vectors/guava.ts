@@ -77,7 +77,7 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
   return ledger.differences;
 }
 
-/** The delay, or Infinity if the call is denied. `reserve` does not accept a `maxDelay` of 0; `take` does the same thing. */
+/** The delay, or Infinity if the call is denied. `reserve` does not accept a `maxDelay` of 0, so `take` is used in that case. */
 async function delayWithin(
   limiter: Limiter<MaybePromise<Decision>>,
   cost: number,

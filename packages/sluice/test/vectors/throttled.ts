@@ -1,8 +1,7 @@
 /**
  * Compares gcra with throttled: whether the call is limited, the remaining units, and within 1 µs the waits until a retry and
- * until the reset. Left out: remaining units and reset for a quantity above the limit (a quirk of throttled), everything
- * after a negative quantity, denials whose wait is at most 2 µs, and a clock that goes back by more than ten seconds and a
- * window.
+ * until the reset. Left out: remaining units and reset for a quantity above the limit (a quirk of throttled), everything after a
+ * negative quantity, denials whose wait is at most 2 µs, and a clock that goes back by more than ten seconds plus one window.
  */
 import { createLimiter, type Decision, type Limiter, type MaybePromise } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';

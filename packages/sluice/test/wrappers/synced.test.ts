@@ -136,14 +136,14 @@ describe('with one node,', () => {
     expect(limiter.take('alice', 4)).toMatchObject({ allowed: true, remaining: 0 });
   });
 
-  test('hits that arrive before the first answer of the store wait for it', async () => {
+  test('hits that arrive before the store’s first answer wait for that answer', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 3, per: '1h' }));
     const decisions = await Promise.all(Array.from({ length: 5 }, async () => limiter.take('alice')));
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false]);
     expect(asked).toEqual(['take 1']);
   });
 
-  test('a denial announces the next synchronization, or the store’s own wait once it is known', async () => {
+  test('a denial announces the wait for the next synchronization, or the wait from the store once that is known', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 2, per: '1h', align: 'first' }));
     await limiter.take('alice');
     void limiter.take('alice');
@@ -245,7 +245,7 @@ describe('with one node,', () => {
       expect(limiter.take('alice')).toMatchObject({ allowed: false, source: 'lease' });
     });
 
-    test('causes each hit that waited for it to call the store itself, concurrently with the others', async () => {
+    test('leads to one store call for each waiting hit, and these calls are concurrent', async () => {
       fallBack();
       const apply = store.apply.bind(store);
       let [inFlight, most] = [0, 0];

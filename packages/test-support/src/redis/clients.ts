@@ -13,7 +13,7 @@ export interface Connected {
 
 /** Milliseconds between attempts to reconnect, so that clients reconnect soon after the server is back. */
 export const RETRY = 50;
-/** Options for an ioredis client that the store cannot duplicate. By default, ioredis repeats commands that got no reply. */
+/** Options for an ioredis client that must never send a command twice. By default, ioredis resends commands that got no reply. */
 export const ONCE = { maxRetriesPerRequest: 0 };
 
 /** Options that replace valkey-glide's own timeouts of 250 ms, so that only the store's deadline applies. */

@@ -36,7 +36,7 @@ function bytesOf(request: object): Buffer {
 }
 
 describe('a request', () => {
-  test('with only a domain and descriptors with entries is decoded directly, to the same message as by proto-loader', () => {
+  test('that has only a domain and descriptors with entries is decoded directly, to the same message as by proto-loader', () => {
     const request = fc.record(
       { domain: text, descriptors: fc.array(usual, { maxLength: 5 }) },
       { noNullPrototype: true },
@@ -49,7 +49,7 @@ describe('a request', () => {
     );
   });
 
-  test('with any other field is left to proto-loader, or decoded to the same message as by proto-loader', () => {
+  test('that has any other field is left to proto-loader, or decoded to the same message as by proto-loader', () => {
     const request = fc.record(
       { domain: text, descriptors: fc.array(unusual, { maxLength: 5 }), hitsAddend: fc.nat() },
       { noNullPrototype: true },

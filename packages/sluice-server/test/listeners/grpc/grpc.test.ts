@@ -110,7 +110,7 @@ test('the headers describe the first limit if several limits have the same numbe
   expect(responseHeadersToAdd[0]).toEqual({ key: 'RateLimit-Limit', value: '3' });
 });
 
-test('rounds the time until the reset up to a full second', async () => {
+test('the time until the reset is rounded up to a full second', async () => {
   const { ask } = await shop({ store: memory({ clock: manualClock(NOW + 300) }) });
   const { statuses, responseHeadersToAdd } = await ask(of('path=/pay'));
   expect(statuses[0].durationUntilReset).toEqual({ seconds: 1, nanos: 0 });
@@ -130,7 +130,7 @@ test('one descriptor over its limit denies the request, but the other descriptor
   expect((await ask(of('path=/b'))).statuses[0].limitRemaining).toBe(8);
 });
 
-test('among rules with as many levels as the descriptor has entries, a value takes precedence over a pattern, and a pattern over a key alone', async () => {
+test('a value takes precedence over a pattern, a pattern over a bare key, and a rule applies only if it has as many levels as the descriptor has entries', async () => {
   const { ask } = await shop();
   const limits = async (...descriptors: object[]): Promise<number[]> =>
     (await ask(...descriptors)).statuses.map(
@@ -145,7 +145,7 @@ test('among rules with as many levels as the descriptor has entries, a value tak
   expect((await ask(of('path=/img/b.png'))).statuses[0].limitRemaining).toBe(99);
 });
 
-test('an unlimited descriptor always passes and reports the largest number as remaining, and a limit of 0 requests per unit never passes', async () => {
+test('an unlimited descriptor always passes and reports 2 ** 32 - 1 remaining units, and a limit of 0 requests per unit never passes', async () => {
   const { ask } = await shop();
   const { statuses, overallCode } = await ask(of('tenant=t', 'user=admin'), of('path=/closed'));
   expect(overallCode).toBe('OVER_LIMIT');
@@ -179,7 +179,7 @@ test('a limit that replaces another limit does not charge the replaced limit', a
   expect((await ask(of('reader=a'))).overallCode).toBe('OVER_LIMIT');
 });
 
-test('detailed_metric adds values to the labels of the metrics', async () => {
+test('detailed_metric adds the values of entries to the labels of the metrics', async () => {
   const { ask, core } = await shop();
   await ask(of('each=a'), of('each=b'), of('path=/a'), of('path=/b'));
   const text = core.metrics.text();
@@ -250,7 +250,7 @@ test('a limit in the descriptor replaces the configured limit', async () => {
   );
 });
 
-test('limits that are configured as policies give the same kind of response', async () => {
+test("a limit configured as a policy is reported with requests per unit, and with the unit UNKNOWN if its window is not one of Envoy's units", async () => {
   const { ask } = await shop();
   expect((await ask(of('smooth=a'))).statuses[0]).toEqual({
     code: 'OK',

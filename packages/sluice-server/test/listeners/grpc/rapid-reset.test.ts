@@ -67,7 +67,7 @@ test.each([
   ['calls', CALL],
   ['calls to methods that do not exist', '/none'],
 ])(
-  'closes connections that reset many %s, and refuses only connections from their address, for a few seconds',
+  'the listener closes a connection that resets many %s, and for a few seconds refuses new connections, but only from its address',
   async (_, path) => {
     const { port, log } = await opened(openGrpc, 'limits: { api: 1/s }');
     const bytes = resets(path, 900);
@@ -85,7 +85,7 @@ test.each([
   },
 );
 
-test('does not close a connection that cancels calls occasionally', async () => {
+test('the listener does not close a connection that cancels calls occasionally', async () => {
   const { port, log } = await opened(openGrpc, 'limits: { api: 1/s }');
   const session = connectHttp2(`http://127.0.0.1:${port}`);
   onTestFinished(() => session.destroy());

@@ -217,7 +217,7 @@ describe('certificates', () => {
     expect(await all(two.ca)).toEqual(after);
   });
 
-  test('are reloaded on SIGHUP with --no-watch', async () => {
+  test('are reloaded on SIGHUP if --no-watch is set', async () => {
     const folder = temporaryFolder();
     const [one, two] = [certificates(), certificates()];
     const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];

@@ -205,7 +205,7 @@ describe('input of command-line tools and environment variables', () => {
     'rediss+cluster://u:hunter2%zz@a:1',
     'redis+cluster://u:hunter2@a:1,b:99999',
     'redis+sentinel://main:%hunter2@a:1',
-  ])('an invalid store URL gives a UsageError without its password: %s', async (url) => {
+  ])('an invalid store URL gives a UsageError that does not contain the password: %s', async (url) => {
     const error: unknown = await openStore({ url }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(UsageError);
     expect((error as Error).message).not.toContain('hunter2');

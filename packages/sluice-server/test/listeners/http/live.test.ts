@@ -107,7 +107,7 @@ test('the sample data of the page has the same members as the data of a real ser
     expect(snapshot['store']).toMatchObject({ kind: 'redis', up: true, breaker: 'closed' });
   }));
 
-test('streams that started at different times each report only the period since their own start', () =>
+test('streams that start at different times each report only the period since they started', () =>
   within(async () => {
     const server = await serving(LIMITS);
     const early = await listen(server.url);
@@ -137,7 +137,7 @@ test('a changed configuration is reported immediately, and so is an invalid conf
   expect(await stream.next('config')).toMatchObject({ error: null, limits: [{ name: 'b' }] });
 });
 
-test('the stream requires access to the listener', async () => {
+test('the stream requires a token of the listener or the admin token, and rejects other origins', async () => {
   const tokens = () => ['client'];
   const adminTokens = () => ['admin'];
   const http = { address: { host: '127.0.0.1', port: 0 }, tokens };
@@ -179,7 +179,7 @@ test('draining ends the streams and rejects new ones', async () => {
   late.stop();
 });
 
-test('nothing is written after the end, even if a slow reader is still connected', async () => {
+test('nothing is written to a stream after its end, even if a slow reader is still connected', async () => {
   const { createLive } = await import('../../../src/listeners/http/live.ts');
   let version = 0;
   const config = (): object => ({ version: ++version });
@@ -292,7 +292,7 @@ test('a reader that misses more than thirty snapshots is disconnected', async ()
   expect(written).toHaveLength(1);
 });
 
-test('latency quantiles for the period between two snapshots are accurate to an eighth', () => {
+test('latency quantiles of the period between two snapshots exceed the exact values by at most an eighth', () => {
   const spread = new LatencyBuckets();
   for (let i = 0; i < 500; i++) spread.observe(900);
   const before = spread.copy();

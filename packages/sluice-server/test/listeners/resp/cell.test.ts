@@ -1,6 +1,6 @@
 /**
  * Replays the recordings of redis-cell over a socket. Like the library's own test, it compares each scenario up to the first step
- * that is limited with a retry time of 0. It skips scenarios that are marked as quirks or have intervals below 1 ms.
+ * that is limited although its retry time is 0. It skips scenarios that are marked as quirks or have intervals below 1 ms.
  */
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';

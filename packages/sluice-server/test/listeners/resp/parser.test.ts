@@ -54,7 +54,7 @@ describe('commands with length prefixes', () => {
     expect(commandsOf([...text.split(''), ...text.split('')])).toHaveLength(2);
   });
 
-  test('are rejected as soon as a length is too large, before its bytes arrive', () => {
+  test('are rejected as soon as a length is too large, before the data arrives', () => {
     refused('*1\r\n$21\r\n', 'invalid bulk length');
     refused('*4\r\n', 'invalid multibulk length');
   });

@@ -53,7 +53,7 @@ test('THROTTLE applies tiers, overrides and shadow mode', async () => {
   expect(await ask('k', 'soft', '1')).toBe(cell(0, 1, 0, -1, 60));
 });
 
-test('CL.THROTTLE denies nothing with --shadow, and its denials are counted as shadowed', async () => {
+test('with --shadow, CL.THROTTLE allows every call, and calls above the limit are counted as shadowed', async () => {
   const store = memory({ clock: manualClock(0) });
   const { port, core } = await opened(openResp, LIMITS, { store, shadow: true });
   const one = command('CL.THROTTLE', 'k', '0', '1', '60');
@@ -84,7 +84,7 @@ test.each<[string, string[]]>([
   ['-ERR protocol version', ['hello', 'x']],
   ['-ERR syntax error in HELLO', ['hello', '3', 'x']],
   ['-ERR AUTH was called without any password configured for the default user', ['auth', 'secret']],
-])('replies %s and keeps the connection open', async (start, words) => {
+])('a command that gets the reply %s leaves the connection open', async (start, words) => {
   const { port, log } = await opened(openResp, LIMITS);
   const [refusal, ...rest] = (await talk(port, command(...words) + command('PING'))).split('\r\n');
   expect([refusal?.slice(0, start.length), rest]).toEqual([start, ['+PONG', '']]);
@@ -225,7 +225,7 @@ test('a client that does not close after the last reply is disconnected', () =>
     });
   }));
 
-test('commands inside an HTTP request, which a web page can make a browser send, are not executed', async () => {
+test('commands inside an HTTP request are not executed, because a web page can make a browser send such a request', async () => {
   const { port } = await opened(openResp, LIMITS);
   const rest = ' / HTTP/1.1\r\nHost: localhost\r\n\r\nPING\r\n';
   expect(await talk(port, `POST${rest}`)).toBe("-ERR unknown command 'POST'\r\n");
@@ -244,7 +244,7 @@ const words = fc.oneof(
   fc.constant(['nope']),
 );
 
-test('the replies to a pipeline are the same however it is split', async () => {
+test('the replies to a pipeline are the same, however the pipeline is split', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(words, { minLength: 1, maxLength: 30 }),
@@ -285,7 +285,7 @@ test('replies keep the order of the commands even if the store answers out of or
   );
 });
 
-test('a failed store gives an error with its own code, and the next reply is correct again', async () => {
+test('replies have the error code UNAVAILABLE while the store fails, and are correct when it works again', async () => {
   let isDown = true;
   const store = later(memory({ clock: manualClock(0) }), () =>
     isDown ? new StoreUnavailable('deadline') : 0,
@@ -447,7 +447,7 @@ test('the total size of replies that wait for an earlier reply is bounded', asyn
   expect(heard).toBe(cell(0, 10, 9, -1, 6).length + 100 * '$100000\r\n\r\n'.length + 100 * 100_000);
 });
 
-test('answers 4000 connections', async () => {
+test('the listener answers commands of 4000 simultaneous connections', async () => {
   const { port } = await opened(openResp, LIMITS);
   const sockets = Array.from({ length: 4000 }, () => socketTo(port));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));

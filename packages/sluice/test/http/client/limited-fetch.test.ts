@@ -115,7 +115,7 @@ describe('limitedFetch', () => {
     expect(visits[2].at - START).toBe(25_000);
   });
 
-  test('does not make a key wait because a wait was announced for another key', async () => {
+  test('does not delay a key for which no wait was announced', async () => {
     const clock = manualClock(START);
     const { url } = await serve(() => [429, { 'Retry-After': 20 }], clock);
     const other = await serve(() => [200], clock);
@@ -468,7 +468,7 @@ describe('limitedFetch with a limiter', () => {
     expect(limiter.peek('http://127.0.0.1:1').remaining).toBe(3);
   });
 
-  test('spaces calls if the limiter uses Redis, and sends only calls that need not wait if maxWait is 0', async () => {
+  test('also spaces calls if the limiter uses Redis, and if maxWait is 0, sends only the calls that need not wait', async () => {
     const client = new Redis(inject('redisPort'));
     onTestFinished(() => client.disconnect());
     const { url } = await serve(() => [200]);

@@ -97,7 +97,7 @@ const claimsOf = (app: App): readonly Claim[] => [
     },
   },
   {
-    name: `${app.name}: a kept-alive connection does not collect listeners, and no response counts as aborted`,
+    name: `${app.name}: a kept-alive connection does not accumulate listeners, and no response counts as aborted`,
     async run() {
       const warnings: Error[] = [];
       const warn = (warning: Error): void => void warnings.push(warning);

@@ -146,7 +146,7 @@ const claimsOf = (app: App): readonly Claim[] => [
     run: () => storm(app, app === OVER_HTTP2[0] ? 24 : 9, 100),
   },
   {
-    name: `${app.name} over HTTP/2: a session does not collect listeners, and no response counts as aborted`,
+    name: `${app.name} over HTTP/2: a session does not accumulate listeners, and no response counts as aborted`,
     async run() {
       const warnings: Error[] = [];
       const warn = (warning: Error): void => void warnings.push(warning);
@@ -179,7 +179,7 @@ const claimsOf = (app: App): readonly Claim[] => [
 
 /** Only this app has a path whose handler pauses the request's body. */
 const paused: Claim = {
-  name: 'node:http2 over HTTP/2: a stream whose handler has paused its body frees its slot when it is reset with NO_ERROR',
+  name: 'node:http2 over HTTP/2: a stream that is reset with NO_ERROR frees its slot even if the handler has paused the body',
   async run() {
     const audit = await audited(OVER_HTTP2[0]);
     const { ask, session } = clientOf(audit);

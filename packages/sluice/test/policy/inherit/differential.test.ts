@@ -110,7 +110,7 @@ const TIER_CASES: [inherit: LimiterOptions['inherit'], name: string, tiers: (typ
 for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
   describe.concurrent(`tiers on memory and ${store}`, () => {
     for (const [index, [inherit, name, [base, ...others]]] of TIER_CASES.entries()) {
-      test(`lead to equal decisions for ${name} with inherit ${inherit ?? 'by default'}`, {
+      test(`lead to equal decisions for ${name} with inherit: ${inherit ?? 'default'}`, {
         timeout: 120_000,
       }, async ({ expect }) => {
         const clock: ManualClock = manualClock(START);
@@ -139,7 +139,7 @@ for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
 for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
   describe.concurrent(`versions on memory and ${store}`, () => {
     for (const [index, [inherit, name, versions]] of CASES.entries()) {
-      test(`lead to equal decisions for ${name} with inherit ${inherit ?? 'not set'}`, {
+      test(`lead to equal decisions for ${name} with inherit: ${inherit ?? 'not set'}`, {
         timeout: 120_000,
       }, async ({ expect }) => {
         const clock: ManualClock = manualClock(START);

@@ -45,7 +45,7 @@ test('createLimiter requires a name for inherit, because nothing could be inheri
 
 describe.each(Object.entries(only))('%s', (algorithm, policies) => {
   test.each(['as-is', 'proportional'] as const)(
-    'does not support %s, and the error lists what it supports',
+    'does not support %s, and the error lists the supported values',
     (inherit) => {
       for (const act of [
         () => createLimiter(policies, { name: 'api', inherit }),
@@ -78,7 +78,7 @@ test('a penalty accepts every value of inherit, because it has nothing to conver
   }
 });
 
-test('limiters with inherit neither convert nor change state that was written without it', () => {
+test('limiters with inherit neither convert nor change state that was written without inherit', () => {
   const store = memory({ clock: manualClock(0) });
   const limiter = (inherit?: LimiterOptions['inherit']) =>
     createLimiter(gcra({ limit: 10, per: '1s' }), { store: another(store), name: 'api', inherit });

@@ -61,7 +61,7 @@ test.each(KINDS)(
 );
 
 test.each(KINDS)(
-  `proportional with %s: the fractions of their limits that two processes admit add up to exactly 1, in ${ROUNDS} rounds`,
+  `proportional with %s: two processes admit fractions of their limits that add up to exactly 1, in ${ROUNDS} rounds`,
   async (policies) => {
     for (const [before, after] of await rounds(policies, 'proportional'))
       expect((AFTER / BEFORE) * before + after).toBe(AFTER);

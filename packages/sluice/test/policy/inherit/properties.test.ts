@@ -64,7 +64,7 @@ const PAIRS: Readonly<Record<string, fc.Arbitrary<readonly [Version, Version]>>>
     return [version(a), version(b)] as const;
   }),
   'fixed window': pairOf(limit.map((units) => windowed(fixedWindow({ limit: units, per: '900ms' }), units))),
-  'fixed window from the first': pairOf(
+  'fixed window from the first hit': pairOf(
     limit.map((units) => windowed(fixedWindow({ limit: units, per: '900ms', align: 'first' }), units)),
   ),
   'sliding window': pairOf(
@@ -149,7 +149,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
       );
     });
 
-    test('additive: both versions together use no more than the higher limit plus replenished units', () => {
+    test('additive: both versions together use at most the higher limit plus replenished units', () => {
       fc.assert(
         fc.property(pairs, trace, (pair, steps) => {
           for (const { length, inside } of spans(admitted(pair, 'additive', steps))) {
@@ -162,7 +162,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
       );
     });
 
-    test('proportional: the fractions of their limits that both versions use add up to no more than 1 plus the replenished fraction', () => {
+    test('proportional: each version uses a fraction of its limit, and the sum of both is at most 1 plus the replenished fraction', () => {
       fc.assert(
         fc.property(pairs, trace, (pair, steps) => {
           for (const { length, inside } of spans(admitted(pair, 'proportional', steps))) {
@@ -175,28 +175,31 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
       );
     });
 
-    test.each(INHERIT)('%s: a temporary version never makes more units available', (inherit) => {
-      fc.assert(
-        fc.property(pairs, trace, (pair, steps) => {
-          const { limiters, clock } = open(
-            pair.map(({ policy }) => policy),
-            inherit,
-          );
-          const [one, other] = limiters as [Limiter, Limiter];
-          for (const { gap: pause, version, cost, mode } of steps) {
-            clock.advance(pause);
-            limiters[version].take('k', { cost, mode });
-            const before = one.peek('k');
-            // Writes the row with the numbers of the other version, but releases nothing.
-            other.release('k');
-            const after = one.peek('k');
-            if (inherit === 'as-is') expect(after.remaining).toBeLessThanOrEqual(before.remaining);
-            else expect(Math.abs(after.resetAfter - before.resetAfter)).toBeLessThan(CLOSE);
-          }
-        }),
-        RUNS,
-      );
-    });
+    test.each(INHERIT)(
+      '%s: when another version writes the row, no additional units become available',
+      (inherit) => {
+        fc.assert(
+          fc.property(pairs, trace, (pair, steps) => {
+            const { limiters, clock } = open(
+              pair.map(({ policy }) => policy),
+              inherit,
+            );
+            const [one, other] = limiters as [Limiter, Limiter];
+            for (const { gap: pause, version, cost, mode } of steps) {
+              clock.advance(pause);
+              limiters[version].take('k', { cost, mode });
+              const before = one.peek('k');
+              // Writes the row with the numbers of the other version, but releases nothing.
+              other.release('k');
+              const after = one.peek('k');
+              if (inherit === 'as-is') expect(after.remaining).toBeLessThanOrEqual(before.remaining);
+              else expect(Math.abs(after.resetAfter - before.resetAfter)).toBeLessThan(CLOSE);
+            }
+          }),
+          RUNS,
+        );
+      },
+    );
   });
 }
 

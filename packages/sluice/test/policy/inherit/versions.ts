@@ -31,7 +31,7 @@ export const VERSIONS: Readonly<Record<string, readonly Policies[]>> = {
     fixedWindow({ limit: 12, per: '900ms' }),
     fixedWindow({ limit: 7, per: '600ms' }),
   ],
-  'fixed window from the first': [
+  'fixed window from the first hit': [
     fixedWindow({ limit: 5, per: '900ms', align: 'first' }),
     fixedWindow({ limit: 11, per: '900ms', align: 'first' }),
   ],
@@ -60,7 +60,7 @@ export const VERSIONS: Readonly<Record<string, readonly Policies[]>> = {
 
 /** Tiers of one limiter that have different policies, in a row that all of them share. */
 export const TIERS: Readonly<Record<string, readonly [Policies, ...Policies[]]>> = {
-  'a policy more in one tier': [
+  'an additional policy in one tier': [
     fixedWindow({ limit: 5, per: '900ms' }),
     { second: gcra({ limit: 7, per: 1000, burst: 4 }), day: fixedWindow({ limit: 9, per: '900ms' }) },
   ],

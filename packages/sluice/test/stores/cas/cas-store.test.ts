@@ -251,7 +251,7 @@ describe('a row', () => {
       service.kept.set('api:k', { value: bytes, version: -version, expiresInMs: 1 });
       expect((await limiter.peek('k')).remaining).toBe(5);
     }
-    // The right bytes at an unaligned position in memory are read.
+    // The bytes that Sluice wrote are read even at an unaligned position in memory.
     const shifted = new Uint8Array(value.length + 3);
     shifted.set(value, 3);
     service.kept.set('api:k', { value: shifted.subarray(3), version: 9, expiresInMs: 1 });

@@ -84,7 +84,7 @@ describe('a Durable Object', () => {
   for (const { name } of [...conformance(() => memory()), ...races(noService)])
     test(name, async () => expect(await (await ask({ claim: name })).text()).toBe('holds'));
 
-  test('admits exactly its limit of simultaneous requests, and counts keys separately', async () => {
+  test('admits exactly as many simultaneous requests as its limit allows, and counts keys separately', async () => {
     const responses = await Promise.all(Array.from({ length: 120 }, () => ask({ key: 'alice' })));
     const decisions = (await Promise.all(responses.map((response) => response.json()))) as {
       allowed: boolean;

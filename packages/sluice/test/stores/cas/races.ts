@@ -7,10 +7,10 @@ import type { Claim } from '../../../src/testing/index.ts';
 export function races(open: () => CasService<unknown>): Claim[] {
   return [
     ...[0, 1].map((used) => ({
-      name: `the loser of a race for a row with ${used} used units decides again, on the row that the winner wrote`,
+      name: `if two writers race for a row with ${used} used units, the loser decides again on the row that the winner wrote`,
       run: () => race(open(), open(), used),
     })),
-    { name: 'a put that comes too late returns false and writes nothing', run: () => late(open()) },
+    { name: 'a put with an outdated version returns false and writes nothing', run: () => late(open()) },
   ];
 }
 

@@ -17,7 +17,8 @@ const databases: sqlite3.Database[] = [];
 function open(file = ':memory:') {
   const db = new sqlite3.Database(file);
   databases.push(db);
-  // The same interface as node:sqlite and better-sqlite3: values one by one, and a finished statement does not lock the file.
+  // The same interface as node:sqlite and better-sqlite3: values are separate arguments, and a finished statement does not lock
+  // the file.
   const prepare = (sql: string) => ({
     get: (...values: sqlite3.JSValue[]) => db.get(sql, values) ?? undefined,
     run: (...values: sqlite3.JSValue[]) => db.run(sql, values),

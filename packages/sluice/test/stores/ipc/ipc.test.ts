@@ -28,12 +28,15 @@ describe('ipc admits exactly the limit to processes', () => {
     }
   });
 
-  test.each(['0', '1'])(
-    'that are workers of node:cluster (4 processes, 50 times); number of serving primaries: %s',
+  test.each([
+    ['one of the workers', '0'],
+    ['the primary', '1'],
+  ])(
+    'that are workers of node:cluster, if %s serves (4 processes, 50 times)',
     {
       timeout: 60_000,
     },
-    async (SERVE) => {
+    async (_, SERVE) => {
       const cluster = await checker({ path: socketPath(), deadline: '20s' }, 'cluster.mjs', { SERVE });
       for (let round = 0; round < 50; round++)
         expect(total(await cluster.ask<Answer[]>(task(`round ${round}`)))).toBe(LIMIT);

@@ -222,7 +222,7 @@ describe('memory', () => {
     expect(createLimiter('20/s', { store }).take('k').remaining).toBe(19);
   });
 
-  test('does not drop rows of a slower tier because of a tier with a faster limit', () => {
+  test('keeps rows of a slower tier even if they would be fully replenished in a faster tier', () => {
     const clock = manualClock(START);
     const limiter = createLimiter('10/h', { store: memory({ clock }), tiers: { pro: '10000000/h' } });
     limiter.take('free', 10);

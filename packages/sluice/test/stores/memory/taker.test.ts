@@ -161,7 +161,7 @@ describe('a plain take', () => {
     expect(limiter.take('k').allowed).toBe(true);
   });
 
-  test('counts what limiters of the same name with other plans took, however many there are', () => {
+  test('counts the units that limiters with the same name and other plans took, however many such limiters there are', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter('100/min', { store, name: 'api' });
@@ -178,7 +178,7 @@ describe('a plain take', () => {
       vi.useRealTimers();
     });
 
-    test('follows the fake clock, also if it is installed after the first take', () => {
+    test('follows the fake clock, even if that clock is installed after the first take', () => {
       const limiter = createLimiter('1/min');
       expect(limiter.take('k').allowed).toBe(true);
       vi.useFakeTimers();

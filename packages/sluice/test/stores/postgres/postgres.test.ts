@@ -173,10 +173,10 @@ describe('the time of a decision', () => {
   const value = new Uint8Array(64);
 
   test.each([
-    ['ahead of the server’s time', 5000, false],
-    ['more than a second behind the server’s time', -1500, false],
-    ['just behind the server’s time', -200, true],
-  ])('that is %s (%s ms) may be written: %s', (_, off, written) =>
+    ['that is ahead of the server’s time is not written', 5000, false],
+    ['that is more than a second behind the server’s time is not written', -1500, false],
+    ['that is just behind the server’s time is written', -200, true],
+  ])('%s (%s ms)', (_, off, written) =>
     swiftly(async (key) => {
       const rows = postgresRows(runnerOf(pool, true, 30_000), 'sluice');
       const absent = await rows.get(key, true);
@@ -193,7 +193,7 @@ describe('the time of a decision', () => {
     })(),
   );
 
-  test('is the server’s time, and the estimate of it is never ahead', async () => {
+  test('is the server’s time, and the process’s estimate is never ahead of it', async () => {
     const rows = postgresRows(runnerOf(pool, true, 30_000), 'sluice');
     await rows.get('k', true);
     for (let i = 0; i < 20; i++) {
@@ -452,7 +452,7 @@ describe('faults', () => {
     await limiter.reset('key 0');
   });
 
-  test('a warning is emitted once when a pool without an error listener loses a connection, which would otherwise end the process', async () => {
+  test('if a pool without an error listener loses a connection, the process emits one warning instead of ending', async () => {
     const warnings: string[] = [];
     const listener = (warning: Error & { code?: string }) => warnings.push(warning.code ?? '');
     process.on('warning', listener);

@@ -65,7 +65,7 @@ describe('a clock that jumps', () => {
     tokenBucket: tokenBucket({ capacity: 10, refill: 10, every: '1m', continuous: false }),
     leakyBucket: leakyBucket({ size: 10, dripRate: '6s' }),
     fixedWindow: fixedWindow({ limit: 10, per: '1m' }),
-    'fixedWindow from the first': fixedWindow({ limit: 10, per: '1m', align: 'first' }),
+    'fixedWindow from the first hit': fixedWindow({ limit: 10, per: '1m', align: 'first' }),
     'fixedWindow of a day': fixedWindow({ limit: 10, align: 'day' }),
     slidingWindow: slidingWindow({ limit: 10, per: '1m' }),
     slidingLog: slidingLog({ limit: 10, per: '1m' }),

@@ -106,7 +106,7 @@ describe.each(NAMES)('the Redis store on a cluster, through %s,', (client) => {
   });
 });
 
-test('admits exactly the limit across all clients together', async () => {
+test('the clients of all libraries together are admitted exactly up to the limit', async () => {
   const policy = gcra({ limit: 1000, per: '1d' });
   let admitted = 0;
   await Promise.all(
@@ -197,8 +197,8 @@ test('when a master is killed while checks run, only writes that its replica had
       limiter: limiterBy(client, policy, `orphan ${client}`, options),
       events,
       /**
-       * Times of admissions until the breakers opened, checks with an unknown outcome, and admissions after
-       * that.
+       * Times of admissions until the breakers opened, and the numbers of checks with an unknown outcome, of checks that an open
+       * breaker rejected, and of admissions after the replica took over.
        */
       before: [] as number[],
       unknown: 0,

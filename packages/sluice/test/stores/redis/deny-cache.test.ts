@@ -348,7 +348,7 @@ describe('units that another process gives back are noticed within two seconds',
 });
 
 describe('the cache is not used', () => {
-  test("in modes 'always' and 'partial', because each attempt counts or a smaller amount may still be admitted", async () => {
+  test("in mode 'always', which counts each attempt, and in mode 'partial', in which a smaller amount may still be admitted", async () => {
     const limiter = cached(HOURLY);
     await limiter.take('a', 10);
     await limiter.take('a');
@@ -360,7 +360,7 @@ describe('the cache is not used', () => {
     expect((await limiter.take('a')).source).toBe('deny-cache');
   });
 
-  test('with a penalty, because it must count every denial', async () => {
+  test('with a penalty, because a penalty must count every denial', async () => {
     const limiter = cached({
       base: gcra({ limit: 1, per: '1h' }),
       strikes: penalty({ after: 3, within: '1h', block: '2h' }),

@@ -29,7 +29,7 @@ export function admitExactlyTheLimit(
   });
 
   test.each(['gcra', 'slidingLog', 'fixedWindow', 'two policies'] as const)(
-    `${processes.length} processes, with ${LANES} checks in flight per process, are admitted exactly the limit, ${rounds} times: %s`,
+    `${processes.length} processes with ${LANES} checks in flight each are admitted exactly up to the limit, in ${rounds} rounds: %s`,
     async (policies) => {
       const blow = { policies, limit: LIMIT, name: policies, lanes: LANES, checks: 2 * LANES };
       let over = 0;

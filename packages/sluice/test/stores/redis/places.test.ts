@@ -65,7 +65,7 @@ describe('two processes', () => {
     { limit: 1, lanes: 3 },
     { limit: 4, lanes: 12 },
   ])(
-    'each get between a quarter and three quarters of the turns, with $limit places and $lanes callers each',
+    'each get between a quarter and three quarters of the turns, with $limit places and $lanes callers per process',
     { timeout: 30_000 },
     async ({ limit, lanes }) => {
       const name = `turns ${limit} ${lanes} ${process.pid}`;

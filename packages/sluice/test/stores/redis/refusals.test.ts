@@ -236,7 +236,7 @@ describe.each(SULKS)('the server error %s', (_, fault, sulkOf) => {
       expect((await limiter.take('a')).source).toBe('fallback');
       await sleep(2);
     }
-    // A server that rejects immediately may also be asked again without opening the breaker.
+    // If the server rejects hits immediately, the breaker may also stay closed.
     expect(['', 'open']).toContain(events.map(({ type }) => type).join(' '));
     // On a busy machine, the rejection may arrive too late five times in a row.
     if (events.length > 0) expect([fault, 'deadline']).toContain((events[0] as { fault: StoreFault }).fault);

@@ -174,7 +174,8 @@ describe('bounds', () => {
       rows.write(rows.open(low, 0), clearAt, 0, new Float64Array(60).fill(value), 60);
       rows.close();
     };
-    // 8 units, 4 for a row of 60 cells. The second log is closest to being replenished, and is the one being written.
+    // There are 8 units, and a row of 60 cells takes 4 of them. The second log is the one being written, and also closest to
+    // being replenished.
     put(1, START + 2, 1);
     put(2, START + 1, 1);
     put(2, START + 1, 2);

@@ -384,7 +384,7 @@ describe('verbs other than take', () => {
   test('hits that wait for a lease during a reset are charged afterwards', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
-    // As many as the lease holds are answered synchronously; the rest wait for the next lease.
+    // The lease answers as many hits synchronously as it has units. The other hits wait for the next lease.
     const waiting: Promise<Decision>[] = [];
     while (waiting.length < 50) {
       const answer = limiter.take('alice');
@@ -497,7 +497,7 @@ describe('a store that takes longer than a lease', () => {
     expect(asked.length).toBeLessThan(10);
   });
 
-  test('admits no more units than it debited, in order of arrival', async () => {
+  test('admits hits in order of arrival, and no more units than it debited', async () => {
     const limiter = await experienced();
     const crowd = Array.from({ length: 2000 }, async () => limiter.take('alice'));
     await wait();

@@ -155,14 +155,14 @@ describe('the store is called again for an exhausted key', () => {
   }
 
   test('after a fraction of the duration of a short lease, if the bucket is replenished earlier', async () => {
-    // 0.4 times the duration of a lease, which is one second. Depending on `random`, up to half as much is added.
+    // 0.4 times the lease duration of one second. Depending on `random`, up to half of that is added.
     expect(await deniedFor(BUCKET, 1000, 0)).toBeCloseTo(400, -2);
     ({ clock, asked, store } = askedStore());
     expect(await deniedFor(BUCKET, 1000, 1)).toBeCloseTo(600, -2);
   });
 
   test('after the duration of a few leases, if the window ends later', async () => {
-    // 3.2 times the duration of a lease, which is five seconds, because another node may return units.
+    // 3.2 times the lease duration of five seconds, because another node may return units.
     expect(await deniedFor(DAY, 1000, 0)).toBeCloseTo(16_000, -2);
   });
 });

@@ -320,7 +320,7 @@ describe('the forecast', () => {
     expect(forecast.batchFor(1, false, 100_000, 5000)).toBe(250);
     const window = { windowEnd: 6000 } as Lease;
     forecast.granted(window);
-    // A fifth of the duration; a lease of a day’s window is also limited to a quarter of all demand.
+    // The window ends after a fifth of a lease’s duration. A lease of a day’s window is also limited to a quarter of all demand.
     expect(forecast.batchFor(1, false, 100_000, 5000)).toBeCloseTo(220, -1);
     expect(forecast.batchFor(1, false, 100_000, 5999)).toBe(2);
     expect(forecast.batchFor(1, false, 100_000, 6000)).toBe(250);

@@ -127,7 +127,7 @@ test('close returns unused units, and a process that is killed loses at most its
   expect(after).toBeGreaterThan(10_000 - 500 - 250 / 2);
 }, 60_000);
 
-test('ten processes that exit without close() lose fewer leased units than half of the units that they spent', async () => {
+test('ten processes that exit without close() lose fewer than half as many units as they spent', async () => {
   const policy = { limit: 10_000, per: '1d', align: 'first' } as const;
   for (let i = 0; i < 10; i++) {
     const one = await holder(policy);

@@ -55,7 +55,7 @@ export const LEASABLE: Readonly<Record<string, CheckedPolicies>> = {
   ),
   'leaky bucket': checkedByBound(leakyBucket({ size: 2000, dripSize: 20, dripRate: '100ms' }), 2000, 20, 100),
   'fixed window': checkedByItself(fixedWindow({ limit: 2000, per: '10s' })),
-  'fixed window from the first': checkedByBound(
+  'fixed window from the first hit': checkedByBound(
     fixedWindow({ limit: 2000, per: '10s', align: 'first' }),
     2000,
     2000,

@@ -13,7 +13,7 @@ afterEach(() => {
 });
 
 describe('a hit', () => {
-  test('has a deadline of 200 ms by default, and gets the answer of the store if it arrives in that time', async () => {
+  test('has a deadline of 200 ms by default, and gets the store’s answer if the answer arrives in that time', async () => {
     const { network, limiter } = await overNetwork('10/day', { onFailure: 'throw' });
     network.delay = 199;
     expect(await after(199, limiter.take('k'))).toMatchObject({ source: 'store', remaining: 9 });
@@ -28,7 +28,7 @@ describe('a hit', () => {
     expect(result).toBe('deadline');
   });
 
-  test('may wait until two seconds after the first hit if the store has never answered, and always for the usual deadline', async () => {
+  test('fails at its deadline, or two seconds after the first hit if that is later and the store has never answered', async () => {
     const { network, limiter } = overNewNetwork('10/day', { onFailure: 'throw', deadline: 200 });
     network.delay = 10_000;
     const results: [number, unknown][] = [];
@@ -70,7 +70,7 @@ describe('a hit', () => {
     expect(network.sent).toEqual(['take 1']);
   });
 
-  test('is not sent again two seconds after the first hit, nor if the client may already have sent it', async () => {
+  test('is not sent again once two seconds have passed since the first hit, nor if the client may already have sent it', async () => {
     const { network, limiter } = overNewNetwork('10/day', { onFailure: 'throw' });
     network.error = new Error('The client is offline');
     const first = after(0, limiter.take('k'));
@@ -101,7 +101,7 @@ describe('a hit', () => {
     expect(await after(0, limiter.take('c'))).toMatchObject({ source: 'store' });
   });
 
-  test('that fails after its deadline is not subtracted twice from the hits in flight', async () => {
+  test('that fails after its deadline is not subtracted twice from the number of hits in flight', async () => {
     const { network, limiter } = await overNetwork('10/day', { onFailure: 'throw', maxInFlight: 1 });
     network.delay = 300;
     network.error = new Error('read ECONNRESET');

@@ -143,7 +143,7 @@ describe('onFailure: { local: 1 / processes }', () => {
     expect(delays).toEqual([0, 2000, 4000]);
   });
 
-  test('denies a key for about one window, however many units it attempts to take in mode always', async () => {
+  test("denies a key for about one window, however many units are requested in mode 'always'", async () => {
     const clock = manualClock();
     const limiter = limiterOver(gcra({ limit: 60, per: '1m' }), { local: 0.5 }, { clock });
     expect((await limiter.take('k', { cost: 1000, mode: 'always' })).taken).toBe(59.5);
@@ -179,7 +179,7 @@ describe('onFailure: { local: 1 / processes }', () => {
     expect((await limiter.take('k')).policy).toBe('ban');
   });
 
-  test('closes the wrapped store when the resilient store is closed', async () => {
+  test('still closes the wrapped store when the resilient store is closed', async () => {
     let closed = 0;
     const store = resilient(
       { clock: memory().clock, apply: () => Promise.reject(REFUSED), close: () => void closed++ },

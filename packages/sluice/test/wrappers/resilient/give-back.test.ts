@@ -212,7 +212,7 @@ describe('the record of held places', () => {
   });
 });
 
-test('the record of resets is bounded, and treats a row that it has dropped as reset', () => {
+test('the record of resets is bounded, and when it drops a reset, every row counts as reset at that time', () => {
   const resets = new Resets();
   const start = systemClock.now();
   for (let i = 0; i < 1001; i++) resets.add(`row ${i}`);
@@ -222,7 +222,7 @@ test('the record of resets is bounded, and treats a row that it has dropped as r
   expect(resets.since('another', systemClock.now() + 1)).toBe(false);
 });
 
-test('pending refunds and releases are bounded, retried until it is too late, and dropped when the store closes', async () => {
+test('pending refunds and releases are limited in number, retried until they would be too late, and dropped when the store closes', async () => {
   const [hit] = charged(concurrency({ limit: 5, lease: 60_000 }));
   let tries = 0;
   const pending = pendingReturns(() => {

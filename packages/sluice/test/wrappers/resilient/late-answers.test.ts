@@ -117,7 +117,7 @@ describe('a charge that the store makes after the deadline', () => {
       onFailure: 'throw',
       deadline: DEADLINE,
     });
-    // At most 999 ms of a lease are relied on, and a release may take 100 ms.
+    // The lease counts as held for at most 999 ms, and a release may take 100 ms.
     for (const [age, sent] of [
       [890, ['release 1']],
       [905, []],
@@ -128,7 +128,7 @@ describe('a charge that the store makes after the deadline', () => {
     }
   });
 
-  test('is refunded only once, even if the store certainly did not apply the refund', async () => {
+  test('gets only one attempt at a refund, even if the store certainly did not apply the refund', async () => {
     const setup = await overNetwork(WINDOW, { onFailure: 'throw', deadline: DEADLINE });
     await late(setup, 500, () => setup.limiter.take('a', 3));
     setup.network.error = READ_ONLY;

@@ -131,7 +131,7 @@ describe.each(Object.entries(BACKENDS))('%s that stalls for half a second', (_, 
       expect(held.every(({ value }) => value?.allowed)).toBe(true);
       backend.stall(true);
       const stalled = sleep(500);
-      // Late charges, releases whose answer is late, and releases that are not sent.
+      // Causes late charges, releases whose answer is late, and releases that are not sent.
       await outcomes(8, () => limiter.take('a'));
       await outcomes(8, () => limiter.release('a'));
       await stalled;
