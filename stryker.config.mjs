@@ -59,15 +59,6 @@ if (!Object.hasOwn(targets, name))
   throw new Error(`unknown target '${name}'. Set TARGET to one of: ${Object.keys(targets).join(', ')}`);
 const { code, tests } = targets[/** @type {keyof typeof targets} */ (name)];
 process.env['MUTATE_TESTS'] = tests.join(' '); // for vitest.config.ts
-/** Tests in these files that take seconds, and notice little that faster tests do not notice. Also for vitest.config.ts. */
-const SLOW = [
-  'frees the memory of 100,000 sets',
-  'the tables of limiters that are no longer used',
-  'a million similar keys',
-  'between processes',
-  'keep the process alive',
-];
-process.env['MUTATE_WITHOUT'] = SLOW.join('|');
 
 /** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */
 export default {

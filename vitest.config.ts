@@ -37,12 +37,7 @@ export default defineConfig({
         ? [
             {
               extends: true,
-              test: {
-                include: mutated,
-                isolate: false,
-                globalSetup: needsServers ? globalSetup : [],
-                testNamePattern: new RegExp(`^(?!.*(${process.env['MUTATE_WITHOUT']}))`),
-              },
+              test: { include: mutated, isolate: false, globalSetup: needsServers ? globalSetup : [] },
             },
           ]
         : [

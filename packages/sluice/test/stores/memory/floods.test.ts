@@ -1,6 +1,7 @@
 /** Floods of keys. They take seconds, so the mutation target `table` leaves this file out. */
 import { expect, test } from 'vitest';
 import { createLimiter, gcra, memory } from '../../../src/index.ts';
+import { fingerprint, high, low } from '../../../src/stores/table/table.ts';
 import { manualClock } from '../../../src/testing/index.ts';
 
 const START = 1_700_000_000_000;
@@ -58,4 +59,19 @@ test('memory usage stays bounded in a flood of a million random keys with maxKey
   // Two generations, and one that is not garbage-collected yet.
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(40e6);
   expect(limiter.take('blocked').allowed).toBe(false);
+});
+
+test('fingerprints spread a million similar keys evenly and without a collision', () => {
+  const seed = Int32Array.of(1, 2);
+  const seen = new Set<string>();
+  const buckets = new Uint32Array(1024);
+  for (let i = 0; i < 1_000_000; i++) {
+    fingerprint(`user:${i}`, seed);
+    seen.add(`${high}:${low}`);
+    buckets[high >>> 22]++;
+  }
+  expect(seen.size).toBe(1_000_000);
+  // 977 per bucket on average; the tolerance is six standard deviations.
+  expect(Math.max(...buckets)).toBeLessThan(977 + 6 * 32);
+  expect(Math.min(...buckets)).toBeGreaterThan(977 - 6 * 32);
 });
