@@ -144,10 +144,16 @@ describe('an example', () => {
     const one = (part: string) => expect.stringMatching(new RegExp(`^[^\\n]*${part}[^\\n]*\\n$`));
 
     it.each([
-      ['no server is listening', 'redis://127.0.0.1:1', '127.0.0.1:1'],
-      ['the host does not exist', 'redis://:secret@no-redis.invalid:7000', 'no-redis.invalid:7000'],
-    ])('prints one line and fails without Redis: %s', async (_, REDIS_URL, address) => {
-      const { code, stdout, stderr } = await failure(join(folder, 'redis.mjs'), { REDIS_URL });
+      ['redis.mjs', 'no server is listening', 'redis://127.0.0.1:1', '127.0.0.1:1'],
+      [
+        'redis.mjs',
+        'the host does not exist',
+        'redis://:secret@no-redis.invalid:7000',
+        'no-redis.invalid:7000',
+      ],
+      ['llm-processes.mjs', 'no server is listening', 'redis://127.0.0.1:1', '127.0.0.1:1'],
+    ])('prints one line and fails without Redis: %s, %s', async (file, _, REDIS_URL, address) => {
+      const { code, stdout, stderr } = await failure(join(folder, file), { REDIS_URL });
       expect({ code, stdout, stderr }).toEqual({
         code: 1,
         stdout: '',
