@@ -60,9 +60,9 @@ export interface GiveBackOptions<Tier extends string = string, Name extends stri
 /** Options of `settle`. */
 export interface SettleOptions<Tier extends string = string, Name extends string = string>
   extends Pick<GiveBackOptions<Tier, Name>, 'tier' | 'of' | 'at'> {
-  /** What was charged, as the cost of the charge. Default: what the decision `of` charged. */
+  /** The cost that was charged. A policy that is not named was charged 1. Default: what the decision `of` charged. */
   readonly charged?: ByPolicy<Name> | undefined;
-  /** What was used. For a policy that is not named, what was charged counts as used. */
+  /** The cost that was used. For a policy that is not named, what was charged counts as used. */
   readonly used: ByPolicy<Name>;
 }
 
