@@ -20,6 +20,7 @@ export type {
   Answer,
   Cells,
   Clock,
+  Cost,
   Hit,
   Inheritance,
   Params,
