@@ -113,6 +113,18 @@ describe('an example', () => {
     },
   );
 
+  it('named llm-processes.mjs prints the figures that the guide shows', () => {
+    const printed = [...textOf('llm-processes.mjs').matchAll(/^\/\/ → (.*)$/gm)].map(
+      ([, line = '']) => line.match(/\d+/g)?.map(Number) ?? [],
+    );
+    const guide = readFileSync(join(root, 'docs/guides/llm-tokens.md'), 'utf8');
+    const shown = [...guide.matchAll(/^\| \d+ \|(.*)\|$/gm)].map(([, cells = '']) =>
+      cells.split('|').map((cell) => Number(cell.replaceAll(',', ''))),
+    );
+    expect(printed).toHaveLength(4);
+    expect(shown).toEqual(printed);
+  });
+
   it('named demo.mjs shows every algorithm, and exits', { timeout: 60_000 }, async () => {
     const env = { ...process.env, NO_COLOR: '1' };
     const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'demo.mjs')], { env });
