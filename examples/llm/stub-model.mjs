@@ -10,7 +10,8 @@ const WORDS = ['the', 'sky', 'scatters', 'blue', 'light', 'most'];
 
 /** Starts the server on a free port. It answers the prompt 'fail' with status 500. */
 export async function startModel() {
-  const server = createServer(async (request, response) => {
+  /** @param {import('node:http').IncomingMessage} request @param {import('node:http').ServerResponse} response */
+  async function answer(request, response) {
     const { prompt, isStream } = /** @type {{ prompt: string; isStream: boolean }} */ (await json(request));
     if (prompt === 'fail') return void response.writeHead(500).end();
     if (!isStream) return void response.end(JSON.stringify({ text: WORDS.join(' '), tokens: WORDS.length }));
@@ -20,7 +21,8 @@ export async function startModel() {
       await sleep(30);
     }
     response.end();
-  }).listen(0, '127.0.0.1');
+  }
+  const server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   const url = `http://127.0.0.1:${typeof address === 'object' && address?.port}`;
@@ -33,15 +35,17 @@ export async function startModel() {
     return response;
   }
 
+  /** Returns the words as they arrive. @param {string} prompt @param {AbortSignal} signal */
+  async function* stream(prompt, signal) {
+    const { body } = await post(prompt, true, signal);
+    for await (const chunk of body ?? []) yield new TextDecoder().decode(chunk);
+  }
+
   return {
     /** Returns the whole answer. @param {string} prompt */
     ask: async (prompt) =>
       /** @type {{ text: string; tokens: number }} */ (await (await post(prompt, false)).json()),
-    /** Returns the words as they arrive. @param {string} prompt @param {AbortSignal} signal */
-    async *stream(prompt, signal) {
-      const { body } = await post(prompt, true, signal);
-      for await (const chunk of body ?? []) yield new TextDecoder().decode(chunk);
-    },
+    stream,
     stop: () => server.close().closeAllConnections(),
   };
 }

@@ -1,6 +1,7 @@
 // @ts-check
 // One of the processes that llm-processes.mjs starts, and the limiter that they share.
 
+import { on } from 'node:events';
 import { Redis } from 'ioredis';
 import { createLimiter } from 'sluice';
 import { redis } from 'sluice/redis';
@@ -25,13 +26,13 @@ if (process.send) {
   const { limiter } = open(process.argv[2]);
   /** @type {import('sluice').Decision[]} */
   let admitted = [];
-  process.on('message', async (step) => {
+  for await (const [step] of on(process, 'message')) {
     if (step === 'take') {
       const calls = Array.from({ length: 64 }, () => limiter.take('acme', { cost: { tokens: 1000 } }));
       admitted = (await Promise.all(calls)).filter(({ allowed }) => allowed);
     } else {
       await Promise.all(admitted.map((of) => limiter.settle('acme', { used: { tokens: 400 }, of })));
     }
-    process.send?.(admitted.length);
-  });
+    process.send(admitted.length);
+  }
 }
