@@ -1,40 +1,40 @@
 // @ts-check
-// Limits the tokens of a language model. Reserves the maximum cost of a call, and settles when the actual cost is known.
+// One limiter for everything that a call to a language model uses: a request, tokens, money and one of eight places.
 //
 //   npm run build && node examples/llm-tokens.mjs
 
-import { setTimeout as sleep } from 'node:timers/promises';
-import { createLimiter } from 'sluice';
+import { concurrency, createLimiter } from 'sluice';
+import { startModel } from './llm/stub-model.mjs';
 
-// The provider allows us 60,000 tokens a minute, which is the burst plus the rate. We allow each user a budget per day.
-const provider = createLimiter('50000/min burst 10000');
-const budget = createLimiter({ day: '20000/day fixed-window' });
+const { ask, stream, stop } = await startModel();
+const limiter = createLimiter({
+  requests: '500/min sliding-log',
+  tokens: '30000/min sliding-log',
+  dollars: '20/day fixed-window',
+  running: concurrency({ limit: 8, lease: '30s' }),
+});
+const costOf = (/** @type {number} */ tokens) => ({ tokens, dollars: tokens * 0.00001 });
+const estimate = costOf(4000); // `requests` and `running` are not named, so they cost 1
 
-/** @param {string} user @param {string} prompt @param {number} maxOutput */
-async function ask(user, prompt, maxOutput) {
-  const deposit = Math.ceil(prompt.length / 4) + maxOutput;
-  const decision = budget.take(user, deposit);
-  if (!decision.allowed) return `no: ${decision.remaining} tokens are left for today`;
-  // The cost is charged now, for a turn that may be in the future.
-  const turn = provider.reserve('model', { cost: deposit, maxDelay: '20s' });
-  if (!turn.decision.allowed) budget.refund(user, deposit);
-  if (!turn.decision.allowed) return 'busy';
-  await sleep(turn.delay);
-  const { text, used } = await model(prompt, maxOutput);
-  settle(budget, user, deposit - used);
-  settle(provider, 'model', deposit - used);
-  return text;
+/** A call that fails uses nothing. @param {{ tokens: number } | undefined} reply */
+const settle = (reply) => reply && costOf(reply.tokens);
+const answer = (/** @type {string} */ text) =>
+  limiter.run('acme', () => ask(text), { cost: estimate, settle });
+
+/** Settles what has arrived until the stream ends, fails or is aborted. @param {AbortController} caller */
+async function abortAfterTwo(caller) {
+  const of = await limiter.acquire('acme', { cost: estimate, signal: caller.signal });
+  limiter.keep('acme', { of }); // renews the place while the stream is open
+  let words = 0;
+  try {
+    for await (const _word of stream('why?', caller.signal)) if (++words === 2) caller.abort();
+  } finally {
+    limiter.settle('acme', { used: costOf(words), of });
+    limiter.release('acme', { of });
+  }
 }
-
-/** Refunds unused tokens, or charges the excess in full. @param {typeof budget} limiter @param {string} key @param {number} unused */
-function settle(limiter, key, unused) {
-  if (unused > 0) limiter.refund(key, unused);
-  else limiter.take(key, { cost: -unused, mode: 'always', maxDelay: Infinity });
-}
-
-/** Stands in for a real model. @param {string} prompt @param {number} maxOutput */
-const model = async (prompt, maxOutput) => ({ text: `about ${prompt}`, used: Math.min(900, maxOutput) });
-
-console.log(await ask('alice', 'the sky', 8000)); // → about the sky
-console.log(budget.peek('alice').remaining); // → 19100
-console.log(await ask('alice', 'the whole sea', 20_000)); // → no: 19100 tokens are left for today
+console.log((await answer('why?')).text); // → the sky scatters blue light most
+await answer('fail').catch(({ message }) => console.log(message)); // → status 500
+await abortAfterTwo(new AbortController()).catch(({ name }) => console.log(name)); // → AbortError
+stop();
+console.log(limiter.peek('acme').policies.map(({ remaining }) => remaining)); // → [ 498, 29992, 19, 8 ]

@@ -20,6 +20,7 @@ export {
   type Answer,
   type Cells,
   type Clock,
+  type Cost,
   type Hit,
   type Inheritance,
   isFarAhead,
@@ -37,6 +38,8 @@ export { clearIn } from './engine/row.ts';
 export { declareDecision } from './engine/decision.ts';
 export type { GivenClock } from './internal/clock.ts';
 export { chain, isPromise } from './internal/maybe-promise.ts';
+export type { ByPolicy } from './limiter/cost.ts';
+export type { NamesIn } from './limiter/plans.ts';
 export type { Inherit } from './policy/inherit.ts';
 export {
   type CasFound,
@@ -47,3 +50,4 @@ export {
   type CasValue,
 } from './stores/cas/cas.ts';
 export type { MemoryStore } from './stores/memory/memory.ts';
+export type { Outcome } from './wrappers/metered.ts';

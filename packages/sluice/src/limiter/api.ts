@@ -60,9 +60,9 @@ export interface GiveBackOptions<Tier extends string = string, Name extends stri
 /** Options of `settle`. */
 export interface SettleOptions<Tier extends string = string, Name extends string = string>
   extends Pick<GiveBackOptions<Tier, Name>, 'tier' | 'of' | 'at'> {
-  /** The cost that was charged. Default: the amounts that the decision `of` charged. */
+  /** The cost that was charged. A policy that is not named was charged 1. Default: what the decision `of` charged. */
   readonly charged?: ByPolicy<Name> | undefined;
-  /** The amount that was actually used. A policy that is not named has used exactly its charge. */
+  /** The cost that was used. A policy that is not named has used exactly its charge. */
   readonly used: ByPolicy<Name>;
 }
 

@@ -5,7 +5,9 @@ import { SluiceError } from '../internal/errors.ts';
 import { cost as checkCost } from '../internal/options.ts';
 
 /** A number for every policy, or numbers by the names of policies. */
-export type ByPolicy<Name extends string = string> = number | { readonly [N in Name]?: number | undefined };
+export type ByPolicy<Name extends string = string> =
+  | number
+  | Readonly<Partial<Record<Name, number | undefined>>>;
 
 /** The costs of a call. `unnamed` is the cost of a policy that the caller does not name. */
 export function costOn(plan: Plan, given: ByPolicy, unnamed: number, option = 'cost'): Cost {

@@ -12,7 +12,7 @@ import type { Plans } from './verbs.ts';
 /** Policies, or a function that returns the policies of a key. */
 export type PolicySource = Policies | ((key: string) => Policies);
 
-/** The names of policies that were given as an object. For policies in any other form, any name. */
+/** The names of the policies that a limiter was given as an object. If they were given in another form, any name is accepted. */
 export type NamesIn<P> = P extends string | Policy | readonly unknown[] | ((key: string) => unknown)
   ? string
   : keyof P & string;

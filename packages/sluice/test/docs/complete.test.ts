@@ -109,6 +109,8 @@ describe('the reference', () => {
     'policy',
     'policies',
     'source',
+    'at',
+    'held',
   ])('explains the field of a decision: %s', (field) =>
     expect(textOf('docs/reference/decision.md')).toMatch(new RegExp(`^\\| \`${field}\``, 'm')),
   );

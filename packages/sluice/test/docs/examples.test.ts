@@ -113,6 +113,18 @@ describe('an example', () => {
     },
   );
 
+  it('named llm-processes.mjs prints the figures that the guide shows', () => {
+    const printed = [...textOf('llm-processes.mjs').matchAll(/^\/\/ → (.*)$/gm)].map(
+      ([, line = '']) => line.match(/\d+/g)?.map(Number) ?? [],
+    );
+    const guide = readFileSync(join(root, 'docs/guides/llm-tokens.md'), 'utf8');
+    const shown = [...guide.matchAll(/^\| \d+ \|(.*)\|$/gm)].map(([, cells = '']) =>
+      cells.split('|').map((cell) => Number(cell.replaceAll(',', ''))),
+    );
+    expect(printed).toHaveLength(4);
+    expect(shown).toEqual(printed);
+  });
+
   it('named demo.mjs shows every algorithm, and exits', { timeout: 60_000 }, async () => {
     const env = { ...process.env, NO_COLOR: '1' };
     const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'demo.mjs')], { env });
@@ -144,10 +156,16 @@ describe('an example', () => {
     const one = (part: string) => expect.stringMatching(new RegExp(`^[^\\n]*${part}[^\\n]*\\n$`));
 
     it.each([
-      ['no server is listening', 'redis://127.0.0.1:1', '127.0.0.1:1'],
-      ['the host does not exist', 'redis://:secret@no-redis.invalid:7000', 'no-redis.invalid:7000'],
-    ])('prints one line and fails without Redis: %s', async (_, REDIS_URL, address) => {
-      const { code, stdout, stderr } = await failure(join(folder, 'redis.mjs'), { REDIS_URL });
+      ['redis.mjs', 'no server is listening', 'redis://127.0.0.1:1', '127.0.0.1:1'],
+      [
+        'redis.mjs',
+        'the host does not exist',
+        'redis://:secret@no-redis.invalid:7000',
+        'no-redis.invalid:7000',
+      ],
+      ['llm-processes.mjs', 'no server is listening', 'redis://127.0.0.1:1', '127.0.0.1:1'],
+    ])('prints one line and fails without Redis: %s, %s', async (file, _, REDIS_URL, address) => {
+      const { code, stdout, stderr } = await failure(join(folder, file), { REDIS_URL });
       expect({ code, stdout, stderr }).toEqual({
         code: 1,
         stdout: '',
