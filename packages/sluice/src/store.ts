@@ -17,6 +17,7 @@ export type {
 export type { AlgorithmEntry, Rate, TextForm } from './algorithms/entry.ts';
 export type {
   Algorithm,
+  AllTaker,
   Answer,
   Cells,
   Clock,

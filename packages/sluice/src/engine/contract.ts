@@ -384,6 +384,9 @@ export interface WithStore<R extends MaybePromise<Decision> = MaybePromise<Decis
   readonly store: Store<R>;
 }
 
+/** Decides on several takes in one step. Returns a decision for each of them, in order. */
+export type AllTaker = () => MaybePromise<readonly Decision[] | undefined>;
+
 /**
  * Keeps the state of keys, and is responsible for atomicity, expiry and the clock. `R` is `Decision` if the store answers
  * synchronously, and `Promise<Decision>` otherwise.
@@ -411,6 +414,13 @@ export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>
    * Undefined if the store has no fast path for the plan. Wrappers do not implement `taker`, so that they see every hit.
    */
   taker?(plan: Plan): ((key: string, cost: number) => MaybePromise<Decision>) | undefined;
+  /**
+   * Returns a function that decides on takes of several rows in one step, so that all of them are charged or none. Undefined if
+   * the store cannot do that for these hits. Each hit has its own row, and is a take in mode 'whole', or a peek if it costs
+   * nothing. If hits are denied, a penalty counts only the first of them. The function returns undefined if it turns out that the
+   * hits cannot be decided in one step; nothing was charged then.
+   */
+  allTaker?(hits: readonly Hit[]): AllTaker | undefined;
   /** Stops the store's timers and closes its own connections. A client that was passed to the store stays open. */
   close(): MaybePromise<void>;
 }
