@@ -165,13 +165,9 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
       const keys = hits.map(({ plan, key }) => keyOf(queueOf(plan).prefix, key));
       if (connection.cluster && new Set(keys.map(slotOf)).size > 1) return undefined;
       return async () => {
-        const { script, argsAt, decisionsIn } = allCall(
-          hits,
-          (plan) => queueOf(plan).script,
-          connection.binary,
-        );
+        const call = allCall(hits, (plan) => queueOf(plan).script, connection.binary);
         const time = clock?.now();
-        return decisionsIn(await evaluate(script, keys, (now) => argsAt(now, time)));
+        return call.decisionsIn(await evaluate(call.script, keys, (now) => call.argsAt(now, time)));
       };
     },
     close() {

@@ -226,8 +226,13 @@ describe('takeMany over ipc', { timeout: 60_000 }, () => {
   });
 
   test('is decided in two steps if the store of the serving process cannot decide in one step', async () => {
-    const { allTaker: _, ...rows } = memory();
-    const store = ipc({ path: socketPath(), store: rows, onFailure: 'throw' });
+    const rows = memory();
+    const own: Store<Decision> = {
+      clock: rows.clock,
+      apply: (hit) => rows.apply(hit),
+      close: () => rows.close(),
+    };
+    const store = ipc({ path: socketPath(), store: own, onFailure: 'throw' });
     const [users, teams] = limitersOn(store);
     const items = [{ key: 'ann' }, { limiter: teams, key: 'blue', cost: 2 }];
     expect(await users.takeMany(items)).toMatchObject({ allowed: true, atomic: false, taken: 3 });

@@ -4,7 +4,8 @@
  * it by messages. It imports the built package, because Node 20 cannot run TypeScript.
  *
  * argv: the port of Redis.
- * Message: { round, lanes, calls, team }: `lanes` concurrent callers make `calls` calls in total, at a team limit of `team`.
+ * Message: { round, lanes, calls, user, team }: `lanes` concurrent callers make a call for each of `calls` users of one team. The
+ * limits of each user and of the team are `user` and `team`.
  * Answer: { admitted, denials, atomic }: how many calls were admitted, why the others were denied, as the names of policies and
  * how often each was named, and how many answers were atomic.
  */
@@ -16,9 +17,9 @@ const { redis } = await import('../../../dist/stores/redis/index.js');
 const client = new Redis({ port: Number(process.argv[2]) });
 const store = redis(client, { deadline: '20s', onFailure: 'throw' });
 
-async function run({ round, lanes, calls, team }) {
+async function run({ round, lanes, calls, user, team }) {
   const users = createLimiter(
-    { user: fixedWindow({ limit: 1e6, per: '1d', align: 'first' }) },
+    { user: fixedWindow({ limit: user, per: '1d', align: 'first' }) },
     { store, name: `users ${round}` },
   );
   const teams = createLimiter({ team: gcra({ limit: team, per: '1d' }) }, { store, name: `teams ${round}` });
@@ -29,10 +30,10 @@ async function run({ round, lanes, calls, team }) {
   const answer = { admitted: 0, denials: {}, atomic: 0 };
   let left = calls;
   await Promise.all(
-    Array.from({ length: lanes }, async (_, lane) => {
+    Array.from({ length: lanes }, async () => {
       while (left-- > 0) {
         const decision = await users.takeMany([
-          { key: `user ${lane}` },
+          { key: `user ${left}` },
           { limiter: teams, key: 'team' },
           { limiter: orgs, key: 'org' },
         ]);
