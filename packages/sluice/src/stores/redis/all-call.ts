@@ -20,7 +20,7 @@ export function allCall(
 ): AllCall {
   const plans = [...new Set(hits.map(({ plan }) => plan))];
   const scripts = plans.map(scriptOf);
-  // Plans that differ only in their numbers share a full path.
+  // Plans that differ only in their numbers share their paths.
   const byShape = new Map(scripts.map(({ shape }, i) => [shape, plans[i]]));
   const shapes = [...byShape.keys()].sort();
   const words = hits.map((hit) => {
@@ -43,7 +43,11 @@ export function allCall(
     },
     decisionsIn(reply) {
       if (!Array.isArray(reply)) throw new StoreError(`unexpected reply of type ${typeof reply}`);
-      return hits.map((hit, i) => decisionsIn((reply as unknown[])[i], hit.plan)(hit));
+      const read = (hit: Hit, i: number): Decision => decisionsIn((reply as unknown[])[i], hit.plan)(hit);
+      const decisions = hits.map(read);
+      const denied = decisions.findIndex(({ allowed }) => !allowed);
+      if (denied < 0) return decisions;
+      return hits.map((hit, i) => (i === denied ? decisions[i] : read({ ...hit, verb: 'peek' }, i)));
     },
   };
 }

@@ -57,7 +57,7 @@ export function scriptPlan(plan: Plan): ScriptPlan {
 function assemble(plan: Plan): Script {
   const layout = layoutOf(plan);
   const { numbers, setup, lean } = leanPath(layout);
-  const format = layout.headFormat.slice(0, '<c3d'.length + numbers.length);
+  const format = formatOf(layout, numbers);
   const main = inserted(SHELL.main, {
     setup: `local ${['mark', 'cost', ...numbers].join(', ')} = unpack_struct('${format}', head)\n${setup}`,
     lean,
@@ -75,10 +75,31 @@ export function allScript(plans: readonly Plan[], shapes: readonly string[]): Sc
   const id = shapes.join('\n');
   const known = allScripts.get(id);
   if (known !== undefined) return known;
-  const paths = plans.map(
-    (plan, i) => `full_paths[${i + 1}] = (function()\n${fullPath(layoutOf(plan))}\nreturn full_path\nend)()`,
-  );
-  return allScripts.set(id, scriptOf(inserted(SHELL.all, { 'full paths': paths.join('\n') })));
+  const paths = plans.map((plan, i) => {
+    const layout = layoutOf(plan);
+    return `${leanFunction(layout, i + 1)}\nfull_paths[${i + 1}] = (function()\n${fullPath(layout)}\nreturn full_path\nend)()`;
+  });
+  return allScripts.set(id, scriptOf(inserted(SHELL.all, { paths: paths.join('\n') })));
+}
+
+/** The lean path as a function of a head, a key, a cost and whether to peek. Empty if the plan has no lean path. */
+function leanFunction(layout: Layout, index: number): string {
+  const { numbers, setup, lean } = leanPath(layout);
+  if (lean === '') return '';
+  return [
+    `lean_paths[${index}] = function(head, key, cost, is_peek)`,
+    'local outcome, report, failure, distinct, j',
+    `local ${['mark', '_', ...numbers].join(', ')} = unpack_struct('${formatOf(layout, numbers)}', head)`,
+    setup,
+    lean,
+    'return outcome, report, failure',
+    'end',
+  ].join('\n');
+}
+
+/** How to unpack the first numbers of a head, after the mark and the cost. */
+function formatOf({ headFormat }: Layout, numbers: readonly string[]): string {
+  return headFormat.slice(0, '<c3d'.length + numbers.length);
 }
 
 function scriptOf(text: string): Script {
