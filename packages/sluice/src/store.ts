@@ -17,6 +17,7 @@ export type {
 export type { AlgorithmEntry, RatedEntry, Rate, TextForm } from './algorithms/entry.ts';
 export {
   type Algorithm,
+  type AllTaker,
   type Answer,
   type Cells,
   type Clock,

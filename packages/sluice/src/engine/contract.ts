@@ -1,4 +1,8 @@
-/** The types that all parts of Sluice share: the state of a key, algorithms, policies, hits, decisions and stores. */
+/** The types that all parts of Sluice share: the state of a key, algorithms, policies, decisions and stores. hit.ts has those of hits. */
+
+import type { Hit } from './hit.ts';
+
+export { type Cost, type Hit, isPlain, type Mode, type PlainHit, type Verb } from './hit.ts';
 
 /** An instant or a duration, in milliseconds as a float64. An instant is the time since 1970. */
 export type Millis = number;
@@ -245,67 +249,6 @@ export interface Inheritance {
 }
 
 /**
- * How a cost is charged. 'whole' charges all of it or nothing, 'partial' charges as much as fits, and 'always' counts every
- * attempt, even a denied one.
- */
-export type Mode = 'whole' | 'partial' | 'always';
-
-/** The operations of a store. */
-export type Verb =
-  | 'take'
-  | 'peek'
-  | 'refund'
-  | 'settle'
-  | 'release'
-  | 'renew'
-  | 'reserve'
-  | 'block'
-  | 'reset';
-
-/** The cost of a hit: a number for every policy, or a list with one number for each of the plan's policies. */
-export type Cost = number | readonly number[];
-
-/** A request from a limiter to a store. It is plain data, so that it can cross a socket. */
-export interface Hit {
-  /** The operation. */
-  readonly verb: Verb;
-  /** The policies that decide, and the limiter that they belong to. */
-  readonly plan: Plan;
-  /** The subject that is limited, such as a user. */
-  readonly key: string;
-  /**
-   * The number of units. For settle, it is how much more was used than had been charged, and negative if less was used. A policy
-   * whose cost in a list is 0 is neither asked nor charged.
-   */
-  readonly cost: Cost;
-  /** For each of the plan's policies, how many units must still be available after the cost was charged. Default 0. */
-  readonly keep?: readonly number[] | undefined;
-  /** What to charge if the whole cost is not allowed. */
-  readonly mode: Mode;
-  /**
-   * A duration, whose meaning depends on the verb. For block, it is the duration of the block. For reserve, it is the longest
-   * delay that is accepted. For take in mode 'always', it is the longest time that attempts beyond the limit may keep the key
-   * denied. With `Infinity`, every attempt is charged in full.
-   */
-  readonly span: Millis;
-  /**
-   * For refund, settle, release and renew, the decision that made the charge, if the caller has it. `source` is where the charge
-   * was made, and `at` is when it was made. `isGiven` is true if the caller gave the instant itself, so that it must be checked.
-   */
-  readonly of?: (Pick<Decision, 'source' | 'at'> & { readonly isGiven?: true }) | undefined;
-}
-
-/** A hit with the same cost for every policy, which keeps nothing free. Wrappers answer only such hits themselves. */
-export interface PlainHit extends Hit {
-  readonly cost: number;
-  readonly keep?: undefined;
-}
-
-export function isPlain(hit: Hit): hit is PlainHit {
-  return typeof hit.cost === 'number' && hit.keep === undefined;
-}
-
-/**
  * When a policy's next unit comes back. With `'even'`, units come back one by one, each after `window / limit`. With `'whole'`,
  * all of them come back after `resetAfter`. A number is the time in milliseconds until one more unit is available, and `Infinity`
  * means never.
@@ -384,6 +327,9 @@ export interface WithStore<R extends MaybePromise<Decision> = MaybePromise<Decis
   readonly store: Store<R>;
 }
 
+/** Decides on several takes in one step. Returns a decision for each of them, in order. */
+export type AllTaker = () => MaybePromise<readonly Decision[] | undefined>;
+
 /**
  * Keeps the state of keys, and is responsible for atomicity, expiry and the clock. `R` is `Decision` if the store answers
  * synchronously, and `Promise<Decision>` otherwise.
@@ -411,6 +357,13 @@ export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>
    * Undefined if the store has no fast path for the plan. Wrappers do not implement `taker`, so that they see every hit.
    */
   taker?(plan: Plan): ((key: string, cost: number) => MaybePromise<Decision>) | undefined;
+  /**
+   * Returns a function that decides on takes of several rows in one step, so that all of them are charged or none. Undefined if
+   * the store cannot do that for these hits. Each hit has its own row, and is a take in mode 'whole', or a peek if it costs
+   * nothing. If hits are denied, a penalty counts only the first of them. The function returns undefined if it turns out that the
+   * hits cannot be decided in one step; nothing was charged then.
+   */
+  allTaker?(hits: readonly Hit[]): AllTaker | undefined;
   /** Stops the store's timers and closes its own connections. A client that was passed to the store stays open. */
   close(): MaybePromise<void>;
 }

@@ -93,9 +93,20 @@ export function heldDecision(decision: Decision, at: Millis | undefined): Decisi
   return { ...decision, at, held: true };
 }
 
-/** The decision for one of several hits that the store decided as one. `taken` is what this hit was charged. */
-export function partOfDecision(decision: Decision, taken: number): Decision {
-  return { ...decision, taken, policies: decision.policies.map((state) => ({ ...state, taken })) };
+/** The decision for one of several hits that the store decided as one. `cost` is what this hit was charged. */
+export function partOfDecision(decision: Decision, cost: Cost): Decision {
+  const policies = decision.policies.map((state, i) => {
+    const part = typeof cost === 'number' ? cost : (cost[i] ?? 0);
+    // A policy that was not charged, such as a penalty, was not charged for a part either.
+    return { ...state, taken: Math.min(part, state.taken) };
+  });
+  return { ...decision, taken: typeof cost === 'number' ? cost : Math.max(...cost), policies };
+}
+
+/** The decision for a hit whose charge was given back, because another hit was denied. */
+export function unchargedDecision(decision: Decision): Decision {
+  const { held: _, ...rest } = decision;
+  return { ...partOfDecision(rest, 0), at: undefined };
 }
 
 /** The most limiting of these decisions. If any of them is a denial, only denials are compared. */

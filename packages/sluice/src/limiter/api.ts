@@ -118,10 +118,22 @@ export interface ManyItem<R extends MaybePromise<Decision> = MaybePromise<Decisi
   readonly cost?: ByPolicy | undefined;
   /** A tier of this item's limiter. Default: the policies that `createLimiter` was given. */
   readonly tier?: string | undefined;
+  /** How much of each of the item's policies must still be free afterwards, as in `take`. Default 0. */
+  readonly keep?: ByPolicy | undefined;
+  /** The name of a class of the item's limiter, whose `keep` applies to the item. */
+  readonly class?: string | undefined;
 }
 
-/** The decision about several keys. Its numbers are those of the item that was denied, or of the item closest to its limit. */
+/**
+ * The decision about several keys. Its numbers are those of the item that was denied, or of the item closest to its limit. `taken`
+ * is the sum of what the items were charged.
+ */
 export interface ManyDecision extends Decision {
+  /**
+   * True if all items were decided in one step, so that no call could get between them. Otherwise, the items were reserved one by
+   * one and given back if one of them was denied, so a concurrent call may have been denied by units that were given back.
+   */
+  readonly atomic: boolean;
   /** The decision about each item, in the order of the items. */
   readonly decisions: readonly Decision[];
 }
@@ -181,7 +193,15 @@ export interface Limiter<
   unblock(key: string): R;
   /** Clears the key's state, including the units that it has used and a manual block. */
   reset(key: string): R;
-  /** Takes from several keys, of this or other limiters. All of them are charged, or none. */
+  /**
+   * Takes from several keys, of this or other limiters. All of them are charged, or none. If an item is denied, only its own
+   * penalty policies count the denial. Items with the same limiter, tier and key are charged together.
+   *
+   * All items are decided in one step if their limiters are on the same store, and the store is in memory, an ipc socket, or a
+   * Redis or Valkey server. On a Redis Cluster, keys must be in the same slot, which is the case if all items have the same `key`.
+   * Other items are reserved one by one and given back if one of them is denied: items on different stores, on other stores, in
+   * leases, or with the same key in different tiers. `atomic` of the decision says which it was.
+   */
   takeMany(items: readonly ManyItem<R>[]): Answer<R, ManyDecision>;
   /** Rejects all waiting callers, frees the limiter's name, and closes the store if the limiter created it. */
   close(): MaybePromise<void>;

@@ -25,7 +25,7 @@ import { storeOf } from './default-store.ts';
 import { openName } from './open-names.ts';
 import { type NamesIn, type PolicySource, plansOf } from './plans.ts';
 import { keeper } from './renewal.ts';
-import { takeMany } from './take-many.ts';
+import { registerSource, takeMany } from './take-many.ts';
 import {
   type Charge,
   chargesOf,
@@ -193,6 +193,7 @@ export function createLimiter(
       return given === undefined ? store.close() : undefined;
     },
   };
+  registerSource(limiter, { store, chargeOf });
   return limiter;
 }
 

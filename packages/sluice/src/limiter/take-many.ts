@@ -1,11 +1,14 @@
 /** Takes from several keys, all or none, each with its own limiter, such as one per address and one per user. */
-import type { Answer, Decision, MaybePromise } from '../engine/contract.ts';
+import { allOrNone, type Part } from '../engine/all-or-none.ts';
+import { costAt } from '../engine/charge.ts';
+import type { Answer, Cost, Decision, Hit, MaybePromise, Store } from '../engine/contract.ts';
 import { limitingDecision, partOfDecision } from '../engine/decision.ts';
 import { SluiceError } from '../internal/errors.ts';
 import { cost as checkCost, checkOptionNames } from '../internal/options.ts';
-import { all, chain, isPromise, ignoreFailure } from '../internal/maybe-promise.ts';
-import type { Limiter, ManyDecision, ManyItem } from './api.ts';
-import type { ByPolicy } from './cost.ts';
+import { chain } from '../internal/maybe-promise.ts';
+import type { CostOptions, Limiter, ManyDecision, ManyItem } from './api.ts';
+import { isFree } from './cost.ts';
+import type { Charge } from './verbs.ts';
 
 /** The methods of a limiter that `takeMany` uses. */
 type Taker<R extends MaybePromise<Decision> = MaybePromise<Decision>> = Pick<
@@ -13,16 +16,42 @@ type Taker<R extends MaybePromise<Decision> = MaybePromise<Decision>> = Pick<
   'take' | 'peek' | 'refund'
 >;
 
+/** The store of a limiter that `createLimiter` made, and the function that turns the options of a call into a charge. */
+interface Source {
+  readonly store: Store;
+  chargeOf(key: string, options: CostOptions): Charge;
+}
+
+/** An object that only looks like a limiter has no source, and is asked by its methods. */
+const sources = new WeakMap<object, Source>();
+
+/** Lets `takeMany` send hits of this limiter to its store, together with hits of other limiters. */
+export function registerSource(limiter: Taker, source: Source): void {
+  sources.set(limiter, source);
+}
+
+/** The charge of one key of a limiter, for all of its items. */
 interface Share {
   readonly limiter: Taker;
   readonly key: string;
   readonly tier: string | undefined;
-  cost: ByPolicy;
+  readonly keep: ManyItem['keep'];
+  readonly class: string | undefined;
+  /** Undefined if the limiter has no source. */
+  readonly store: Store | undefined;
+  cost: Cost | NonNullable<ManyItem['cost']>;
+  hit: Hit | undefined;
+}
+
+/** An item's share, and its own part of the cost. */
+interface Joined {
+  readonly share: Share;
+  readonly cost: Share['cost'];
 }
 
 /**
- * Peeks at all keys first and takes from them only if all would be allowed, so that a denial charges nothing. Between the two
- * steps, another process may take the last unit of one key. In that case, the other keys are refunded.
+ * Takes in one step, if the store can do that for all shares. Otherwise, peeks at all keys and then takes from them, and gives back
+ * what was taken if one of the takes is denied.
  */
 export function takeMany<R extends MaybePromise<Decision>>(
   self: Taker<R>,
@@ -31,72 +60,63 @@ export function takeMany<R extends MaybePromise<Decision>>(
   if (!Array.isArray(items) || items.length === 0)
     throw new SluiceError('ERR_OPTIONS', 'items', items, '', 'must be a list of at least one item');
   const shares: Share[] = [];
-  const shareOf = items.map((item) => join(shares, self, item));
-  const answer = (decisions: Decision[]): ManyDecision =>
-    combine(
-      shareOf.map((share, i) => {
-        const isAlone = shareOf.filter((other) => other === share).length === 1;
-        const decision = decisions[share];
-        // Items of the same key are charged together.
-        return isAlone || decision.taken === 0
-          ? decision
-          : partOfDecision(decision, Number(items[i].cost ?? 1));
-      }),
-    );
+  const joined = items.map((item) => join(shares, self, item));
 
-  const result = chain(all(shares.map((share) => askOrFail(share, 'peek'))), (attempts) => {
-    const peeked = attempts.map(decisionOrThrow);
-    const refused = peeked.findIndex((decision) => !decision.allowed);
-    if (refused >= 0) {
-      // The denied key is actually taken, so that a penalty policy counts the denial.
-      return chain(ask(shares[refused], 'take'), (denied) => {
-        if (denied.allowed) giveBack(shares[refused], denied);
-        return answer(peeked.with(refused, { ...denied, allowed: false, taken: 0 }));
-      });
-    }
-    return chain(all(shares.map((share) => askOrFail(share, 'take'))), (taken) => {
-      const passed = taken.every(({ allowed }) => allowed);
-      if (!passed)
-        for (const [i, attempt] of taken.entries()) if (attempt.allowed) giveBack(shares[i], attempt);
-      const decisions = taken.map(decisionOrThrow);
-      return answer(passed ? decisions : decisions.map((decision) => ({ ...decision, taken: 0 })));
-    });
-  });
+  const answer = (decisions: readonly Decision[], atomic: boolean): ManyDecision =>
+    combine(
+      joined.map(({ share, cost }) => {
+        const decision = decisions[shares.indexOf(share)];
+        const isAlone = cost === share.cost;
+        return isAlone || decision.taken === 0 ? decision : partOfDecision(decision, cost as Cost);
+      }),
+      atomic,
+    );
+  const inTwoSteps = (): MaybePromise<ManyDecision> =>
+    chain(allOrNone(shares.map(partOf)), (decisions) => answer(decisions, false));
+
+  // The store decides a single take in one step anyway.
+  if (shares.length === 1)
+    return chain(partOf(shares[0]).take(), (decision) => answer([decision], true)) as Answer<R, ManyDecision>;
+  const takeAll = oneStep(shares);
+  const result =
+    takeAll === undefined
+      ? inTwoSteps()
+      : chain(takeAll(), (decisions) => (decisions === undefined ? inTwoSteps() : answer(decisions, true)));
   return result as Answer<R, ManyDecision>;
 }
 
-function ask({ limiter, key, cost, tier }: Share, verb: 'peek' | 'take'): MaybePromise<Decision> {
-  return limiter[verb](key, { cost, tier });
+/** The function that decides on all shares in one step. Undefined if there is none. */
+function oneStep(shares: readonly Share[]): ReturnType<NonNullable<Store['allTaker']>> {
+  const [{ store }] = shares;
+  const hits = shares.flatMap(({ hit }) => hit ?? []);
+  if (store === undefined || !shares.every((share) => share.store === store)) return undefined;
+  // Tiers of a key share its row, and so do limiters of the same name.
+  const rows = new Set(hits.map(({ plan, key }) => JSON.stringify([plan.name, key])));
+  return rows.size === hits.length ? store.allTaker?.(hits) : undefined;
 }
 
-type Attempt = Decision | { readonly error: unknown; readonly allowed?: undefined };
-
-/** Calls the store. Returns a failure as a value, so that it is thrown only after all other answers have arrived. */
-function askOrFail(share: Share, verb: 'peek' | 'take'): MaybePromise<Attempt> {
-  try {
-    const decision = ask(share, verb);
-    return isPromise(decision) ? decision.catch((error: unknown) => ({ error })) : decision;
-  } catch (error) {
-    return { error };
+/** How a share is taken on its own. */
+function partOf({ limiter, key, tier, keep, class: name, store, hit, cost }: Share): Part {
+  if (store === undefined || hit === undefined) {
+    const options = { cost: cost as number, tier, keep, class: name };
+    return {
+      peek: () => limiter.peek(key, options),
+      take: () => limiter.take(key, options),
+      refund: (of) => limiter.refund(key, { cost: options.cost, tier, of }),
+    };
   }
+  return {
+    peek: () => store.apply({ ...hit, verb: 'peek' }),
+    take: () => store.apply(hit),
+    // The limiter lets its waiting callers try again.
+    refund: (of) => limiter.refund(key, { tier, of }),
+  };
 }
 
-function decisionOrThrow(attempt: Attempt): Decision {
-  if ('error' in attempt) throw attempt.error;
-  return attempt;
-}
+const ITEM = ['limiter', 'key', 'cost', 'tier', 'keep', 'class'] as const;
 
-function giveBack({ limiter, key, cost, tier }: Share, of: Decision): void {
-  ignoreFailure(() => limiter.refund(key, { cost, tier, of }));
-}
-
-const ITEM = ['limiter', 'key', 'cost', 'tier'] as const;
-
-/**
- * Adds an item to the shares. A key that occurs twice becomes one share with the sum of both costs. Returns the index of the
- * share.
- */
-function join(shares: Share[], self: Taker, item: ManyItem): number {
+/** Adds an item to the shares. Items with the same limiter, tier and key become one share with the sum of their costs. */
+function join(shares: Share[], self: Taker, item: ManyItem): Joined {
   if (typeof item === 'string')
     throw new SluiceError(
       'ERR_OPTIONS',
@@ -105,21 +125,51 @@ function join(shares: Share[], self: Taker, item: ManyItem): number {
       `{ key: '${item as string}' }`,
       'needs an object for each key',
     );
-  const { limiter = self, key, cost = 1, tier } = checkOptionNames('takeMany', item, ITEM);
-  if (typeof cost !== 'object') checkCost(cost);
-  const same = shares.findIndex(
-    (share) => share.limiter === limiter && share.key === key && share.tier === tier,
-  );
-  if (same < 0) return shares.push({ limiter, key, cost, tier }) - 1;
-  const share = shares[same];
-  if (typeof share.cost !== 'number' || typeof cost !== 'number')
-    throw new SluiceError('ERR_COST', 'cost', cost, '', 'must be a number for a key that occurs twice');
-  share.cost += cost;
-  return same;
+  const { limiter = self, ...options } = checkOptionNames('takeMany', item, ITEM);
+  const { key, tier, cost: given = 1, keep, class: name } = options;
+  if (typeof given !== 'object') checkCost(given);
+  const source = sources.get(limiter);
+  const charge = source?.chargeOf(key, options);
+  const cost = charge?.cost ?? given;
+  const same = shares.find((share) => share.limiter === limiter && share.key === key && share.tier === tier);
+  if (same === undefined) {
+    const hit = charge && hitOf(charge);
+    const share: Share = { limiter, key, tier, keep, class: name, store: source?.store, cost, hit };
+    shares.push(share);
+    return { share, cost };
+  }
+  add(same, cost, charge);
+  return { share: same, cost };
 }
 
-function combine(decisions: readonly Decision[]): ManyDecision {
+function hitOf(charge: Charge): Hit {
+  return { ...charge, verb: isFree(charge.cost) ? 'peek' : 'take', mode: 'whole', span: 0 };
+}
+
+/** Adds the cost of another item to a share. What the share keeps free must be free after all of its items were charged. */
+function add(share: Share, cost: Share['cost'], charge: Charge | undefined): void {
+  const { hit } = share;
+  if (hit !== undefined && charge !== undefined) {
+    const { policies } = hit.plan;
+    const sum =
+      typeof hit.cost === 'number' && typeof charge.cost === 'number'
+        ? hit.cost + charge.cost
+        : policies.map((_, i) => costAt(hit.cost, i) + costAt(charge.cost, i));
+    const keep =
+      hit.keep && charge.keep
+        ? hit.keep.map((units, i) => Math.max(units, charge.keep?.[i] ?? 0))
+        : (hit.keep ?? charge.keep);
+    share.cost = sum;
+    share.hit = hitOf({ ...hit, cost: sum, keep });
+  } else if (typeof share.cost === 'number' && typeof cost === 'number') {
+    share.cost += cost;
+  } else {
+    throw new SluiceError('ERR_COST', 'cost', cost, '', 'must be a number for a key that occurs twice');
+  }
+}
+
+function combine(decisions: readonly Decision[], atomic: boolean): ManyDecision {
   const limiting = limitingDecision(decisions);
   const taken = limiting.allowed ? decisions.reduce((sum, decision) => sum + decision.taken, 0) : 0;
-  return { ...limiting, taken, decisions };
+  return { ...limiting, taken, atomic, decisions };
 }

@@ -7,6 +7,7 @@ import { createLimiter, type Decision, type MaybePromise, type Store } from '../
 import { ALGORITHM_CLAIMS } from './algorithm-claims.ts';
 import { INHERIT_CLAIMS } from './inherit-claims.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
+import { COST_CLAIMS } from './cost-claims.ts';
 import { VERB_CLAIMS } from './verb-claims.ts';
 
 /** A behavior that every store must have. */
@@ -22,7 +23,7 @@ const EPOCH = 1_693_440_000_000 - (1_693_440_000_000 % (86_400_000 * 7 * 125));
 
 /** All claims, to be run against stores that `make` creates. Each store must use the clock that `make` receives. */
 export function conformance(make: (clock: ManualClock) => MaybePromise<Store>): Claim[] {
-  return [...ALGORITHM_CLAIMS, ...VERB_CLAIMS, ...INHERIT_CLAIMS].map(
+  return [...ALGORITHM_CLAIMS, ...VERB_CLAIMS, ...COST_CLAIMS, ...INHERIT_CLAIMS].map(
     ({ name, policies, options, steps }) => ({
       name,
       async run() {

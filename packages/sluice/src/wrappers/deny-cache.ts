@@ -5,6 +5,7 @@
  */
 import { systemClock } from '../internal/clock.ts';
 import {
+  type AllTaker,
   type Decision,
   type Hit,
   isPlain,
@@ -82,15 +83,36 @@ export function denyCache(
       return store.apply(hit);
     }
     const id = rowIdOf(hit);
-    if (
-      !isPlain(hit) ||
-      hit.mode !== 'whole' ||
-      hit.cost === 0 ||
-      countsDenials(hit.plan) ||
-      !isCacheable(id)
-    )
-      return store.apply(hit);
-    return decide(hit, id, 0);
+    return isRemembered(hit, id) ? decide(hit, id, 0) : store.apply(hit);
+  }
+
+  /**
+   * Hits that are decided in one step are sent to the store, and their denials are remembered. While one of them is denied, the
+   * hits are decided one by one, so that the cache answers.
+   */
+  function allTaker(this: Store, hits: readonly Hit[]): AllTaker | undefined {
+    // A wrapper that copied this object and replaced `apply` must see every hit.
+    if (this.apply !== apply || hits.some(isDenied)) return undefined;
+    const takeAll = store.allTaker?.(hits);
+    if (takeAll === undefined) return undefined;
+    return async () => {
+      const before = givenBack;
+      const sent = systemClock.now();
+      const decisions = await takeAll();
+      for (const [i, decision] of (decisions ?? []).entries()) {
+        const id = rowIdOf(hits[i]);
+        if (!decision.allowed && isRemembered(hits[i], id)) note(hits[i], id, decision, before, sent);
+      }
+      return decisions;
+    };
+  }
+
+  /** Whether a denial of the store that is still valid applies to the hit. */
+  function isDenied(hit: Hit): boolean {
+    const denial = denials.get(rowIdOf(hit));
+    if (denial === undefined || !isPlain(hit) || denial.plan !== hit.plan.id || !covers(denial, hit))
+      return false;
+    return systemClock.now() - denial.since < Math.min(denial.decision.retryAfter, MAX_AGE);
   }
 
   /** Decides on a hit. `waits` is the number of scouts that the hit has waited for. */
@@ -130,12 +152,17 @@ export function denyCache(
     const before = givenBack;
     const sent = systemClock.now();
     const decision = await store.apply(hit);
+    note(hit, id, decision, before, sent);
+    return decision;
+  }
+
+  /** Records the answer to a hit if later hits are likely to be denied. `before` is `givenBack` when the hit was sent. */
+  function note(hit: PlainHit, id: string, decision: Decision, before: number, sent: Millis): void {
     const { allowed, remaining, retryAfter, source } = decision;
-    if (source !== 'store' || before !== givenBack) return decision;
+    if (source !== 'store' || before !== givenBack) return;
     // This hit took the last unit, so the next hit is likely to be denied and is sent as a scout.
     if (allowed ? remaining < hit.cost && !denials.has(id) : retryAfter < Infinity)
       learn(hit, id, decision, sent, systemClock.now(), 0);
-    return decision;
   }
 
   /**
@@ -205,8 +232,16 @@ export function denyCache(
     ephemeral: store.ephemeral,
     backend: store.backend ?? store,
     apply,
+    allTaker,
     close: () => store.close(),
   };
+}
+
+/** Whether denials of the hit are remembered. `id` identifies its row. */
+function isRemembered(hit: Hit, id: string): hit is PlainHit {
+  return (
+    isPlain(hit) && hit.mode === 'whole' && hit.cost !== 0 && !countsDenials(hit.plan) && isCacheable(id)
+  );
 }
 
 /** How long the cost takes to be replenished. Infinity if units are not replenished one by one. */

@@ -2,7 +2,7 @@
  * Reports the result of each hit to observers. A synchronous store stays synchronous and fast, because nothing is awaited or
  * allocated per hit. Nor is the clock read, which would take as long as the check. Errors of observers are ignored.
  */
-import type { Decision, Hit, MaybePromise, Millis, Store } from '../engine/contract.ts';
+import type { AllTaker, Decision, Hit, MaybePromise, Millis, Store } from '../engine/contract.ts';
 import { faultIn, SluiceError, type StoreFault } from '../internal/errors.ts';
 import { isPromise } from '../internal/maybe-promise.ts';
 import { storeIn } from '../internal/options.ts';
@@ -84,12 +84,52 @@ export function metered<R extends MaybePromise<Decision>>(
     );
   }
 
+  /** Reports hits that were decided in one step. If one of them is denied, the others are reported as peeks. */
+  function allDecided(hits: readonly Hit[], decisions: readonly Decision[], took: Millis | undefined): void {
+    const denied = decisions.findIndex(({ allowed }) => !allowed);
+    for (const [i, decision] of decisions.entries()) {
+      const isTaken = denied < 0 || i === denied;
+      decided(isTaken ? hits[i] : { ...hits[i], verb: 'peek' }, decision, took);
+    }
+  }
+
+  function allFailed(hits: readonly Hit[], error: unknown, took: Millis | undefined): never {
+    for (const hit of hits) failed(hit, error, took);
+    throw error;
+  }
+
+  function allTaker(this: Store<R>, hits: readonly Hit[]): AllTaker | undefined {
+    // A wrapper that copied this object and replaced `apply` must see every hit.
+    const takeAll = this.apply === apply ? store.allTaker?.(hits) : undefined;
+    if (takeAll === undefined) return undefined;
+    return () => {
+      const start = performance.now();
+      try {
+        const answer = takeAll();
+        if (!isPromise(answer)) {
+          allDecided(hits, answer ?? [], undefined);
+          return answer;
+        }
+        return answer.then(
+          (decisions) => {
+            allDecided(hits, decisions ?? [], performance.now() - start);
+            return decisions;
+          },
+          (error: unknown) => allFailed(hits, error, performance.now() - start),
+        );
+      } catch (error) {
+        return allFailed(hits, error, undefined);
+      }
+    };
+  }
+
   return {
     clock: store.clock,
     ephemeral: store.ephemeral,
     accept: (plan) => store.accept?.(plan),
     backend: store.backend ?? store,
     apply: apply as (hit: Hit) => R,
+    allTaker,
     close: () => store.close(),
   };
 }

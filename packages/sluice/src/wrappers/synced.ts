@@ -4,6 +4,7 @@
  * nodes may together admit more than the limit, because each learns late what the others admitted. The README has the bound.
  */
 import {
+  type AllTaker,
   type Clock,
   type Decision,
   type Hit,
@@ -123,6 +124,14 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     if (!allowed && hit.plan.policies.some(({ limit }) => hit.cost > limit)) return store.apply(hit);
     if (allowed && hit.verb === 'take') count.admitted += hit.cost;
     return decision(count, count.answer, allowed, allowed && hit.verb === 'take' ? hit.cost : 0);
+  }
+
+  /** Hits that are counted in this process are decided one by one. */
+  function allTaker(this: Store, hits: readonly Hit[]): AllTaker | undefined {
+    // A wrapper that copied this object and replaced `apply` must see every hit.
+    if (this.apply !== apply) return undefined;
+    const isCounted = (hit: Hit): boolean => !closed && isPlain(hit) && groupOf(hit.plan).interval > 0;
+    return hits.some(isCounted) ? undefined : store.allTaker?.(hits);
   }
 
   /** Sends the first hit of a key to the store. Hits that arrive before the answer wait for it. */
@@ -253,7 +262,14 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     await store.close();
   }
 
-  return { clock: store.clock, ephemeral: store.ephemeral, backend: store.backend ?? store, apply, close };
+  return {
+    clock: store.clock,
+    ephemeral: store.ephemeral,
+    backend: store.backend ?? store,
+    apply,
+    allTaker,
+    close,
+  };
 }
 
 /** How often the keys of a plan are synchronized. 0 if every hit of the plan must be sent to the store. */

@@ -65,7 +65,7 @@ describe('under fake timers', () => {
     const store: Store = {
       ...rows,
       apply(hit) {
-        asked.push(`${hit.verb} ${hit.cost}`);
+        asked.push(`${hit.verb} ${String(hit.cost)}`);
         return rows.apply(hit);
       },
     };

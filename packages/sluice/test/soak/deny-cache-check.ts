@@ -71,7 +71,7 @@ export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scen
     if (allowed || hit.mode !== 'whole' || givesBack(hit) || retryAfter > Math.max(...left) + GRAIN)
       run.violation(
         scenario,
-        `${hit.verb} ${hit.cost} denied for ${retryAfter} ms; the store: ${Math.max(...left)}`,
+        `${hit.verb} ${String(hit.cost)} denied for ${retryAfter} ms; the store: ${Math.max(...left)}`,
       );
   }
 

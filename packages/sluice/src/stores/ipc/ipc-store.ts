@@ -8,7 +8,7 @@ import { futureInstant } from '../../engine/decide.ts';
 import { StoreError, StoreUnavailable } from '../../internal/errors.ts';
 import { dial, elect, isUnserved } from './election.ts';
 import { serve } from './server.ts';
-import type { Table } from './table.ts';
+import type { Outcome, Table } from './table.ts';
 import { answersIn, askOf, decisionFrom, isDecisionLine, lineReader, planText } from './wire.ts';
 
 interface Pending {
@@ -16,11 +16,14 @@ interface Pending {
   readonly plan: string;
   /** The instant after which the hit is not sent, because its caller has stopped waiting. */
   readonly due: Millis;
-  readonly resolve: (decision: Decision) => void;
+  /** The hits that must be decided together with this one, in one step. */
+  readonly group: readonly Hit[] | undefined;
+  /** Called with undefined if the group could not be decided in one step. */
+  readonly resolve: (decision: Decision | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Hits that are sent together. */
+/** Hits that are sent together. They are a group, or belong to no group. */
 interface Line {
   readonly number: number;
   readonly hits: readonly Pending[];
@@ -69,14 +72,23 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     return text;
   }
 
-  function apply(hit: Hit): Promise<Decision> {
+  function enqueue(hit: Hit, due: Millis, group?: readonly Hit[]): Promise<Decision | undefined> {
     return new Promise((resolve, reject) => {
       const plan = textOf(hit.plan);
-      waiting.push({ hit, plan, due: performance.now() + deadline, resolve, reject });
+      waiting.push({ hit, plan, due, group, resolve, reject });
       if (scheduled) return;
       scheduled = true;
       queueMicrotask(flush);
     });
+  }
+
+  /** One line to the serving process, which decides on it in one step. */
+  async function takeAll(hits: readonly Hit[]): Promise<Decision[] | undefined> {
+    // If a plan cannot be sent, no hit of the group may be sent. For the same reason, all of them have the same due time.
+    for (const { plan } of hits) textOf(plan);
+    const due = performance.now() + deadline;
+    const decisions = await Promise.all(hits.map((hit) => enqueue(hit, due, hits)));
+    return decisions.includes(undefined) ? undefined : (decisions as Decision[]);
   }
 
   function flush(): void {
@@ -88,9 +100,7 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     } else {
       refuseOverdue();
       for (const line of unanswered.splice(0)) link.send(line);
-      const ready = waiting.splice(0);
-      for (let i = 0; i < ready.length; i += BATCH)
-        link.send({ number: ++lines, hits: ready.slice(i, i + BATCH), isAgain: false });
+      for (const hits of batchesOf(waiting.splice(0))) link.send({ number: ++lines, hits, isAgain: false });
     }
   }
 
@@ -156,11 +166,15 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
 
   /** Decides in this process, without a socket. */
   function decideHere({ number, hits, isAgain }: Line, own: Table): void {
-    for (const [i, outcome] of own.decide(askOf(hits, client, number, isAgain)).entries()) {
-      const { resolve, reject } = hits[i];
-      void chain(outcome, (told) =>
-        'error' in told ? reject(failureOf(told.error, hits[i].hit)) : resolve(told),
-      );
+    const tell = ({ hit, resolve, reject }: Pending, told: Outcome | undefined): void =>
+      told !== undefined && 'error' in told ? reject(failureOf(told.error, hit)) : resolve(told);
+    if (hits[0].group === undefined) {
+      for (const [i, outcome] of own.decide(askOf(hits, client, number, isAgain)).entries())
+        void chain(outcome, (told) => tell(hits[i], told));
+    } else {
+      void chain(own.decideAll(askOf(hits, client, number, isAgain, true)), (outcomes) => {
+        for (const [i, pending] of hits.entries()) tell(pending, outcomes[i]);
+      });
     }
   }
 
@@ -169,7 +183,9 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     const own: Link = {
       send(line) {
         sent.push(line);
-        socket.write(`${JSON.stringify(askOf(line.hits, client, line.number, line.isAgain))}\n`);
+        const { hits, number, isAgain } = line;
+        const ask = askOf(hits, client, number, isAgain, hits[0].group !== undefined);
+        socket.write(`${JSON.stringify(ask)}\n`);
       },
       close: () => void socket.destroy(),
     };
@@ -205,7 +221,8 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
 
   return {
     clock: systemClock,
-    apply,
+    apply: (hit) => enqueue(hit, performance.now() + deadline) as Promise<Decision>,
+    allTaker: (hits) => () => takeAll(hits),
     async close() {
       closed = true;
       refuseAll(new StoreError('connection closed'));
@@ -216,10 +233,23 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
   };
 }
 
+/** Divides hits into lines. Each group of hits gets a line of its own. */
+function batchesOf(hits: readonly Pending[]): Pending[][] {
+  const batches: Pending[][] = [];
+  for (const pending of hits) {
+    const last = batches.at(-1);
+    if (last === undefined || last[0].group !== pending.group || (last.length >= BATCH && !pending.group))
+      batches.push([pending]);
+    else last.push(pending);
+  }
+  return batches;
+}
+
 function settle(batch: readonly Pending[], answers: readonly unknown[]): void {
-  for (const [i, { hit, resolve, reject }] of batch.entries()) {
+  for (const [i, { hit, group, resolve, reject }] of batch.entries()) {
     const answer = answers[i];
     if (isDecisionLine(answer, hit)) resolve(decisionFrom(answer, hit));
+    else if (group !== undefined && answers.length === 0) resolve(undefined);
     else reject(failureOf(typeof answer === 'string' ? answer : 'no answer', hit));
   }
 }

@@ -1,7 +1,9 @@
 /** The side of ipc that decides. Hits arrive as lines, and every connection gets its answers in order. */
 import { stat } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
-import type { Table } from './table.ts';
+import type { MaybePromise } from '../../engine/contract.ts';
+import { all } from '../../internal/maybe-promise.ts';
+import type { Outcome, Table } from './table.ts';
 import { answerLine, type Ask, lineReader } from './wire.ts';
 
 /** Maximum size of the answers that a connection may leave unread, in bytes. */
@@ -57,8 +59,10 @@ function answer(socket: Socket, table: Table): void {
   socket.setEncoding('utf8');
   socket.on('error', () => socket.destroy());
   const read = lineReader((line) => {
-    const answers = table.decide(JSON.parse(line) as Ask);
-    before = Promise.all([before, ...answers]).then(([, ...settled]) => {
+    const ask = JSON.parse(line) as Ask;
+    const answers: MaybePromise<readonly Outcome[]> =
+      ask[5] === true ? table.decideAll(ask) : all(table.decide(ask));
+    before = Promise.all([before, answers]).then(([, settled]) => {
       if (socket.writableLength > MOST_UNREAD) socket.destroy();
       else if (socket.writable) socket.write(answerLine(settled));
     });

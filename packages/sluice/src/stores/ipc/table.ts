@@ -1,5 +1,6 @@
 /** The state of the serving process. It takes the hits of a line and returns their decisions. */
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
+import { allOrNoneOf } from '../../engine/all-or-none.ts';
 import type { Decision, Hit, MaybePromise, Plan, Store } from '../../engine/contract.ts';
 import { boundedCache } from '../../internal/bounded-cache.ts';
 import { type Inside, insideOf } from '../memory/memory.ts';
@@ -19,6 +20,8 @@ export interface Table {
   open(): void;
   /** Decides all hits synchronously and in order. Only an asynchronous store answers later. */
   decide(ask: Ask): MaybePromise<Outcome>[];
+  /** Decides takes in one step, all or none. Returns no outcomes if the store cannot do that; nothing was charged then. */
+  decideAll(ask: Ask): MaybePromise<readonly Outcome[]>;
   close(): void;
 }
 
@@ -37,6 +40,15 @@ export function tableOf(store: Store, algorithms: AlgorithmsByName, file: string
       // The previous serving process may have decided these hits already.
       if (isAgain) return hits.map(() => LOST);
       return hits.map((line) => attempt(() => store.apply(hitFrom(line, planOf(texts[line[0]])))));
+    },
+    async decideAll([texts, lines, , , isAgain]) {
+      if (isAgain) return lines.map(() => LOST);
+      try {
+        const hits = lines.map((line) => hitFrom(line, planOf(texts[line[0]])));
+        return (await store.allTaker?.(hits)?.()) ?? [];
+      } catch (error) {
+        return lines.map(() => failed(error));
+      }
     },
     close() {},
   };
@@ -78,7 +90,25 @@ function recorded(
     return outcomes;
   }
 
-  return { open: () => ledger.open(), decide, close: () => ledger.close() };
+  function decideAll([texts, lines, client, number]: Ask): Outcome[] {
+    if (ledger.knows(client, number)) return lines.map(() => LOST);
+    try {
+      const now = inside.now();
+      const hits = lines.map((line) => hitFrom(line, planOf(texts[line[0]])));
+      const decisions = allOrNoneOf(hits, (hit) => inside.apply(hit, now)) as Decision[];
+      // The file contains only what was actually taken, so that it can be replayed hit by hit.
+      const denied = decisions.findIndex(({ allowed }) => !allowed);
+      const changes = lines.filter(
+        (_, i) => (denied < 0 || i === denied) && mayChange(hits[i], decisions[i]),
+      );
+      if (changes.length > 0) ledger.append([now, texts, changes, client, number]);
+      return decisions;
+    } catch (error) {
+      return lines.map(() => failed(error));
+    }
+  }
+
+  return { open: () => ledger.open(), decide, decideAll, close: () => ledger.close() };
 }
 
 /** A denial changes nothing, unless denials are counted or the row was converted to different limits. */

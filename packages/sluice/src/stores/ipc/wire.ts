@@ -2,7 +2,8 @@
  * Encodes hits and decisions as lines of JSON. A line holds all hits of a tick, and its answer holds their decisions in the same
  * order. JSON has no Infinity, so it is sent as null.
  *
- *   ask      [ [plan …], [hit …], client, number of the line, whether it was sent before ]
+ *   ask      [ [plan …], [hit …], client, number of the line, whether it was sent before, and true if all hits must be decided in
+ *            one step ]
  *   hit      [index of the plan, verb, key, cost or costs, mode, span; then, if there is any of it: `at` of the decision that the hit
  *            refers to or false, whether a caller gave that instant itself, and the units to keep free]
  *   plan     text: [name, [ [name of the policy, name of the algorithm, params, limit, window, index or −1] … ], inherit or false]
@@ -11,6 +12,7 @@
  *              remaining, retryAfter, resetAfter and, unless the client's plan implies it for every policy, refill or '' and,
  *              unless every policy was charged the same, taken]
  *              or the text of an error … ]
+ *            or [] if the hits could not be decided in one step
  */
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import type { Cost, Decision, Hit, Mode, Params, Plan, Refill, Verb } from '../../engine/contract.ts';
@@ -37,6 +39,7 @@ export type Ask = readonly [
   client: string,
   number: number,
   isAgain: boolean,
+  isAll?: boolean,
 ];
 
 const toWire = (_: string, value: unknown): unknown => (value === Infinity ? null : value);
@@ -98,6 +101,7 @@ export function askOf(
   client: string,
   number: number,
   isAgain = false,
+  isAll = false,
 ): Ask {
   const plans = new Map<string, number>();
   const lines = hits.map(({ hit: { verb, key, cost, mode, span, of, keep }, plan }): HitLine => {
@@ -108,7 +112,8 @@ export function askOf(
     if (of?.isGiven === true) return [...line, at, true];
     return at === false ? line : [...line, at];
   });
-  return [[...plans.keys()], lines, client, number, isAgain];
+  const ask = [[...plans.keys()], lines, client, number, isAgain] as const;
+  return isAll ? [...ask, true] : ask;
 }
 
 export function hitFrom(

@@ -1,5 +1,6 @@
 /** The memory store. All rows are in this process, and answers are synchronous. */
 import { clockOf, type GivenClock } from '../../internal/clock.ts';
+import { allOrNoneOf } from '../../engine/all-or-none.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../../engine/contract.ts';
 import { bound, checkOptionNames } from '../../internal/options.ts';
 import type { Space } from './space.ts';
@@ -80,6 +81,13 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
     taker(plan) {
       // A wrapper that copied this object and replaced `apply` must see every hit.
       return this.apply === apply ? takerOf(plan, clock, spaceOf) : undefined;
+    },
+    allTaker(hits) {
+      if (this.apply !== apply) return undefined;
+      return () => {
+        const now = clock.now();
+        return allOrNoneOf(hits, (hit) => spaceOf(hit.plan).apply(hit, now));
+      };
     },
     close() {
       spaces.drop();

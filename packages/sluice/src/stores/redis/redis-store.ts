@@ -4,23 +4,24 @@
  */
 import { clockOf, type GivenClock, systemClock } from '../../internal/clock.ts';
 import {
-  type Cost,
   type Decision,
   type Hit,
   isPlain,
   type Millis,
   type Plan,
   type Store,
-  type Verb,
 } from '../../engine/contract.ts';
 import { futureInstant } from '../../engine/decide.ts';
 import { StoreError } from '../../internal/errors.ts';
 import type { Connection } from './connections.ts';
 import { warnOfEviction } from './eviction.ts';
 import { keyOf, prefixOf } from './key.ts';
+import { allCall } from './all-call.ts';
+import { slotOf } from './hash-slots.ts';
 import { decisionsIn } from './reply.ts';
 import { missingRight } from './rights.ts';
-import { type ScriptPlan, scriptPlan } from './script.ts';
+import { type Script, type ScriptPlan, scriptPlan } from './script.ts';
+import { wordOf } from './words.ts';
 
 interface Pending {
   readonly hit: Hit;
@@ -50,18 +51,6 @@ const MAX_WAIT = 5;
 const REDIRECTS = 20;
 
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, MAX_WAIT));
-
-const LETTERS: Readonly<Record<Exclude<Verb, 'take'>, string>> = {
-  peek: 'k',
-  refund: 'f',
-  settle: 's',
-  release: 'l',
-  renew: 'n',
-  reserve: 'r',
-  block: 'b',
-  reset: 'z',
-};
-const MODES = { whole: '', partial: 'p', always: 'a' } as const;
 
 export interface RedisStore extends Store<Promise<Decision>> {
   /** The cluster node that serves a hit's key, if the client knows it. */
@@ -132,10 +121,6 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
         return connection.binary ? [head, ...words] : ['x', head.toString('hex'), ...words];
       };
       settle(queue.plan, batch, await evaluate(script, keys, argsAt));
-      if (!answered) {
-        answered = true;
-        void warnOfEviction(connection, keys[0]);
-      }
     } catch (error) {
       for (const pending of batch) pending.reject(error);
     }
@@ -145,7 +130,7 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
 
   /** Sends a call, and sends it again only if the server rejected it before the script wrote anything. */
   async function evaluate(
-    script: ScriptPlan,
+    script: Script,
     keys: readonly string[],
     argsAt: (now: Millis) => readonly (string | Buffer)[],
   ): Promise<unknown> {
@@ -153,9 +138,12 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
     let known = true;
     for (let tries = 1; ; tries++) {
       try {
-        return await (known
+        const reply = await (known
           ? connection.evaluate('EVALSHA', script.sha, keys, args)
           : connection.evaluate('EVAL', script.source, keys, args));
+        if (!answered) void warnOfEviction(connection, keys[0]);
+        answered = true;
+        return reply;
       } catch (error) {
         const [, time] = /\bCLOCK ([\d.]+)/.exec(String(error)) ?? [];
         if (known && /noscript/i.test(String(error))) known = false;
@@ -172,6 +160,16 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
     clock: clock ?? systemClock,
     nodeOf: connection.nodeOf && (({ plan, key }) => connection.nodeOf?.(keyOf(queueOf(plan).prefix, key))),
     apply,
+    /** One script call, unless the keys are in different slots of a cluster. */
+    allTaker(hits) {
+      const keys = hits.map(({ plan, key }) => keyOf(queueOf(plan).prefix, key));
+      if (connection.cluster && new Set(keys.map(slotOf)).size > 1) return undefined;
+      return async () => {
+        const call = allCall(hits, (plan) => queueOf(plan).script, connection.binary);
+        const time = clock?.now();
+        return call.decisionsIn(await evaluate(call.script, keys, (now) => call.argsAt(now, time)));
+      };
+    },
     close() {
       connection.close?.();
     },
@@ -191,20 +189,6 @@ function commonCost(batch: readonly Pending[]): number {
 function wordsOf(batch: readonly Pending[]): string[] {
   const words = batch.map(({ hit }) => wordOf(hit));
   return words.every((word) => word === words[0]) ? words.slice(0, 1) : words;
-}
-
-function wordOf({ verb, mode, cost, span, of, keep }: Hit): string {
-  const word = (verb === 'take' ? MODES[mode] : LETTERS[verb]) + listed(cost);
-  const hasSpan = verb === 'reserve' || verb === 'block' || (verb === 'take' && mode === 'always');
-  let second = of?.at === undefined ? '' : `${of.isGiven === true ? '@' : ''}${of.at}`;
-  if (hasSpan) second = span === Infinity ? '1e308' : String(span);
-  if (keep !== undefined) return `${word} ${second || '-'} ${listed(keep)}`;
-  return second === '' ? word : `${word} ${second}`;
-}
-
-/** A cost as text. A list with one number ends with a comma. */
-function listed(cost: Cost): string {
-  return typeof cost === 'number' ? String(cost) : cost.length === 1 ? `${cost[0]},` : cost.join(',');
 }
 
 /** Resolves every hit with its part of the reply, or rejects it with the server's error. */

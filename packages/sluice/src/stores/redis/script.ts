@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Millis, Plan } from '../../engine/contract.ts';
+import { boundedCache } from '../../internal/bounded-cache.ts';
 import { inserted, leanPath } from './lean-path.ts';
 import { SHELL } from './lua.ts';
 import { codeOf, headOf, type Layout, layoutOf, type Slot } from './script-layout.ts';
@@ -15,6 +16,8 @@ export interface Script {
 
 /** A plan in the form that its script needs. */
 export interface ScriptPlan extends Script {
+  /** Plans with the same shape have the same script. */
+  readonly shape: string;
   /**
    * The head of a call, as described in `lua/main.lua`. The cost is -1 unless every hit is a take in mode 'whole' with the same
    * cost. `now` is the caller's time, from which a policy may compute the numbers that it sends.
@@ -41,6 +44,7 @@ export function scriptPlan(plan: Plan): ScriptPlan {
   let last: { readonly cost: number; readonly options: string; readonly head: Buffer } | undefined;
   return {
     ...script,
+    shape,
     head(cost, options, now) {
       if (!isMoving && last?.cost === cost && last.options === options) return last.head;
       const head = headOf(plan, mark, cost, options, now);
@@ -53,13 +57,53 @@ export function scriptPlan(plan: Plan): ScriptPlan {
 function assemble(plan: Plan): Script {
   const layout = layoutOf(plan);
   const { numbers, setup, lean } = leanPath(layout);
-  const format = layout.headFormat.slice(0, '<c3d'.length + numbers.length);
+  const format = formatOf(layout, numbers);
   const main = inserted(SHELL.main, {
     setup: `local ${['mark', 'cost', ...numbers].join(', ')} = unpack_struct('${format}', head)\n${setup}`,
     lean,
     'full path': fullPath(layout),
   });
-  const source = withConstants(`local HEAD_LENGTH = ${layout.headLength}\n${main}`);
+  return scriptOf(`local HEAD_LENGTH = ${layout.headLength}\n${main}`);
+}
+
+/** Combinations of plans whose script is kept. */
+const COMBINATIONS = 1000;
+const allScripts = boundedCache<Script>(COMBINATIONS);
+
+/** The script that decides takes of several plans in one step. The plans must have different shapes. */
+export function allScript(plans: readonly Plan[], shapes: readonly string[]): Script {
+  const id = shapes.join('\n');
+  const known = allScripts.get(id);
+  if (known !== undefined) return known;
+  const paths = plans.map((plan, i) => {
+    const layout = layoutOf(plan);
+    return `${leanFunction(layout, i + 1)}\nfull_paths[${i + 1}] = (function()\n${fullPath(layout)}\nreturn full_path\nend)()`;
+  });
+  return allScripts.set(id, scriptOf(inserted(SHELL.all, { paths: paths.join('\n') })));
+}
+
+/** The lean path as a function of a head, a key, a cost and whether to peek. Empty if the plan has no lean path. */
+function leanFunction(layout: Layout, index: number): string {
+  const { numbers, setup, lean } = leanPath(layout);
+  if (lean === '') return '';
+  return [
+    `lean_paths[${index}] = function(head, key, cost, is_peek)`,
+    'local outcome, report, failure, distinct, j',
+    `local ${['mark', '_', ...numbers].join(', ')} = unpack_struct('${formatOf(layout, numbers)}', head)`,
+    setup,
+    lean,
+    'return outcome, report, failure',
+    'end',
+  ].join('\n');
+}
+
+/** How to unpack the first numbers of a head, after the mark and the cost. */
+function formatOf({ headFormat }: Layout, numbers: readonly string[]): string {
+  return headFormat.slice(0, '<c3d'.length + numbers.length);
+}
+
+function scriptOf(text: string): Script {
+  const source = withConstants(text);
   return { source, sha: createHash('sha1').update(source).digest('hex') };
 }
 

@@ -3,6 +3,7 @@
  * the store. Whatever fails, no more units pass than the policies allow (docs/decisions/0020-strict-leases.md).
  */
 import {
+  type AllTaker,
   type Clock,
   type Decision,
   type Hit,
@@ -121,6 +122,19 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     return store.apply({ ...hit, plan: terms.plan });
   }
 
+  /** Hits that a lease may answer are decided one by one, because most of them need no call to the store. */
+  function allTaker(this: Store, hits: readonly Hit[]): AllTaker | undefined {
+    // A wrapper that copied this object and replaced `apply` must see every hit.
+    if (this.apply !== apply) return undefined;
+    const sent: Hit[] = [];
+    for (const hit of hits) {
+      const { terms } = groupOf(hit.plan);
+      if (terms !== undefined && isLeasable(hit) && !isClosed && isCacheable(hit.key)) return undefined;
+      sent.push(terms === undefined ? hit : { ...hit, plan: terms.plan });
+    }
+    return store.allTaker?.(sent);
+  }
+
   function add(group: Group, terms: Terms, key: string): LeasedKey {
     // Evicts the oldest key that was not used since it was last considered.
     for (const [oldest, entry] of group.keys) {
@@ -179,7 +193,14 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     await store.close();
   }
 
-  return { clock: store.clock, ephemeral: store.ephemeral, backend: store.backend ?? store, apply, close };
+  return {
+    clock: store.clock,
+    ephemeral: store.ephemeral,
+    backend: store.backend ?? store,
+    apply,
+    allTaker,
+    close,
+  };
 }
 
 /**

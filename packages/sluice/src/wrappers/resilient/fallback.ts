@@ -1,10 +1,12 @@
 /** The answers that `onFailure` selects for hits that the store cannot decide. All of them have `source: 'fallback'`. */
 import type { Decision, Hit, MaybePromise } from '../../engine/contract.ts';
+import { allOrNone, allOrNoneOf } from '../../engine/all-or-none.ts';
 import { costAt, isHolding } from '../../engine/charge.ts';
 import { fallbackDecision } from '../../engine/decision.ts';
 import type { GivenClock } from '../../internal/clock.ts';
 import { type StoreFault, StoreUnavailable, SluiceError } from '../../internal/errors.ts';
 import type { AnyLimiter } from '../../limiter/api.ts';
+import { chain } from '../../internal/maybe-promise.ts';
 import { checkOptionNames, positive } from '../../internal/options.ts';
 import { PROBE_EVERY } from './breaker.ts';
 import { type Local, localDecisions } from './local.ts';
@@ -30,6 +32,8 @@ export interface Fallback {
    * here. Rejects with a StoreUnavailable if `onFailure` is 'throw'.
    */
   answer(hit: Hit, fault: StoreFault, cause?: unknown, isChargedByStore?: boolean): Promise<Decision>;
+  /** Answers takes that the store would have decided in one step. All of them are charged, or none. */
+  takeAll(hits: readonly Hit[], fault: StoreFault, cause?: unknown): MaybePromise<readonly Decision[]>;
   /** Refunds what the fallback charged. With 'allow', nothing was charged. */
   giveBack(hit: Hit): Promise<Decision>;
   /** Renews a place that was taken from the fallback. */
@@ -89,6 +93,7 @@ function localFallback(local: Local): Fallback {
       if (hit.verb === 'renew') return stillHeld(hit);
       return local.apply(isChargedByStore ? { ...hit, verb: 'peek' } : hit);
     },
+    takeAll: (hits) => allOrNoneOf(hits, (hit) => local.apply(hit)),
     giveBack: async (hit) => local.apply(hit),
     renew: async (hit) => local.apply(hit),
     hidesFailures: true,
@@ -117,6 +122,17 @@ function limiterFallback(limiter: Substitute): Fallback {
         await (isChargedByStore ? limiter.peek(hit.key, { cost: plainCost(hit) }) : askLimiter(limiter, hit)),
       );
     },
+    takeAll: (hits) =>
+      allOrNone(
+        hits.map((hit) => {
+          const cost = hit.verb === 'peek' ? 0 : plainCost(hit);
+          return {
+            peek: () => chain(limiter.peek(hit.key, { cost }), asFallback),
+            take: () => chain(limiter.take(hit.key, { cost }), asFallback),
+            refund: (of) => limiter.refund(hit.key, { cost, of: originals.get(of) }),
+          };
+        }),
+      ),
     async renew(hit) {
       const of = hit.of && originals.get(hit.of);
       if (of === undefined || limiter.renew === undefined) return declaredDecision(hit, true);
@@ -139,7 +155,10 @@ function limiterFallback(limiter: Substitute): Fallback {
 
 const throwingFallback: Fallback = {
   async answer(_hit, fault, cause) {
-    throw cause instanceof StoreUnavailable ? cause : new StoreUnavailable(fault, cause);
+    throw unavailable(fault, cause);
+  },
+  takeAll(_hits, fault, cause) {
+    throw unavailable(fault, cause);
   },
   giveBack: async (hit) => declaredDecision(hit, true),
   renew: async (hit) => declaredDecision(hit, true),
@@ -148,9 +167,14 @@ const throwingFallback: Fallback = {
   close() {},
 };
 
+function unavailable(fault: StoreFault, cause: unknown): StoreUnavailable {
+  return cause instanceof StoreUnavailable ? cause : new StoreUnavailable(fault, cause);
+}
+
 function fixedFallback(allowed: boolean, effect: string): Fallback {
   return {
     answer: async (hit) => (hit.verb === 'renew' ? stillHeld(hit) : declaredDecision(hit, allowed)),
+    takeAll: (hits) => hits.map((hit) => declaredDecision(hit, allowed)),
     giveBack: async (hit) => declaredDecision(hit, allowed),
     renew: async (hit) => declaredDecision(hit, allowed),
     hidesFailures: true,

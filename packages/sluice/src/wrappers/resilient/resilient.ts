@@ -8,6 +8,7 @@
  */
 import { systemClock } from '../../internal/clock.ts';
 import {
+  type AllTaker,
   type Clock,
   type Decision,
   type Hit,
@@ -15,49 +16,22 @@ import {
   type Millis,
   type Store,
 } from '../../engine/contract.ts';
-import { type Duration, duration } from '../../internal/duration.ts';
+import { duration } from '../../internal/duration.ts';
 import { faultIn, type StoreFault, StoreUnavailable, SluiceError } from '../../internal/errors.ts';
 import { bound, checkOptionNames } from '../../internal/options.ts';
 import { announceFor, isHitFault } from './announce.ts';
 import { type Breaker, type BreakerEvent, breakersBy } from './breaker.ts';
+import { type Call, callOf, callOfAll } from './call.ts';
 import { deadlines } from './deadlines.ts';
 import { fallbackTo, type OnFailure, type Substitute } from './fallback.ts';
 import { HeldPlaces, leaseEnd, placesIn, placesTaken, Resets, rowIdOf } from './held-places.ts';
 import { hitsToUndo } from './late-charge.ts';
+import type { Hooks, ResilientOptions } from './options.ts';
 import { type PendingReturn, pendingReturns } from './pending-returns.ts';
 import { quietClock } from '../shared/quiet-clock.ts';
 import { isOffline, isUnapplied } from './unapplied.ts';
 
-export type { BreakerEvent, OnFailure, Substitute };
-
-/** What happens to a hit when the store is slow or unavailable. */
-export interface ResilientOptions {
-  /**
-   * How long a hit may take. Default 200 ms. Until the store has answered once, hits get up to two seconds, because clients
-   * connect first.
-   */
-  readonly deadline?: Duration | undefined;
-  /**
-   * What decides when the store is unavailable. With 'local' (default), each limiter's own policies decide, and each process
-   * counts separately.
-   */
-  readonly onFailure?: OnFailure | undefined;
-  /** The maximum number of hits in flight. Further hits fail immediately. Default 10,000. */
-  readonly maxInFlight?: number | undefined;
-  /**
-   * Called when a circuit breaker opens and when it closes. Without this option, a warning is printed when the first breaker
-   * opens.
-   */
-  readonly onEvent?: ((event: BreakerEvent) => void) | undefined;
-}
-
-/** Functions through which the stores of Sluice and `resilient` inform each other. */
-export interface Hooks {
-  /** Called after units or places were returned in the background. */
-  readonly givenBack?: (hit: Hit) => void;
-  /** Returns the cluster node that serves a hit, or undefined if it is not known. */
-  readonly nodeOf?: ((hit: Hit) => string | undefined) | undefined;
-}
+export type { BreakerEvent, Hooks, OnFailure, ResilientOptions, Substitute };
 
 /** How long a hit may take by default. */
 export const DEADLINE: Millis = 200;
@@ -70,8 +44,8 @@ const STARTUP: Millis = 2000;
 const OFFLINE_RETRY: Millis = 20;
 /** Suffix of the name under which probes write. They use a row of their own, in the cluster slot of the key. */
 const PROBE_SUFFIX = ':~probe';
-/** Answers instead of the store. Without an `error`, the hit was not sent. */
-type Otherwise = (fault: StoreFault, error?: unknown) => Promise<Decision>;
+/** Answers instead of the store. Without an `error`, the hits were not sent. */
+type Otherwise<T> = (fault: StoreFault, error?: unknown) => Promise<T>;
 
 /** Wraps a store with a deadline, a limit on hits in flight, a circuit breaker and a fallback. */
 export function resilient(
@@ -112,13 +86,27 @@ export function resilient(
     if (verb === 'refund' || verb === 'release' || verb === 'settle') return giveBack(hit);
     if (verb === 'renew' && hit.of?.source === 'fallback') return fallback.renew(hit);
     if (verb === 'reset') forget(hit);
-    return askOr(hit, undefined, (fault, error) => substitute(hit, fault, error));
+    return askOr(callOf(store, hit), undefined, async (fault, error) =>
+      held(hit, await fallback.answer(hit, fault, error)),
+    );
+  }
+
+  function allTaker(this: Store, hits: readonly Hit[]): AllTaker | undefined {
+    // A wrapper that copied this object and replaced `apply` must see every hit.
+    const takeAll = this.apply === apply ? store.allTaker?.(hits) : undefined;
+    if (takeAll === undefined) return undefined;
+    return () =>
+      askOr(callOfAll(hits, takeAll), undefined, async (fault, error) => {
+        const decisions = await fallback.takeAll(hits, fault, error);
+        return decisions.map((decision, i) => held(hits[i], decision));
+      });
   }
 
   /** Calls the store. If the store is unavailable or fails, `otherwise` answers. `until` is the same as for `ask`. */
-  function askOr(hit: Hit, until: Millis | undefined, otherwise: Otherwise): Promise<Decision> {
+  function askOr<T>(call: Call<T>, until: Millis | undefined, otherwise: Otherwise<T>): Promise<T> {
+    const [hit] = call.hits;
     const breaker = breakerOf(hit);
-    if (breaker.openedAt === 0) return askNow(hit, breaker, until, otherwise);
+    if (breaker.openedAt === 0) return askNow(call, breaker, until, otherwise);
     probe(hit, breaker);
     const { awaitedProbe } = breaker;
     if (awaitedProbe === undefined) return otherwise('circuit-open');
@@ -128,19 +116,19 @@ export function resilient(
     return awaitedProbe.then(() => {
       inFlight--;
       if (breaker.openedAt > 0) return otherwise('circuit-open');
-      return askNow(hit, breaker, until, otherwise, since);
+      return askNow(call, breaker, until, otherwise, since);
     });
   }
 
-  function askNow(
-    hit: Hit,
+  function askNow<T>(
+    call: Call<T>,
     breaker: Breaker,
     until: Millis | undefined,
-    otherwise: Otherwise,
+    otherwise: Otherwise<T>,
     since?: Millis,
-  ): Promise<Decision> {
+  ): Promise<T> {
     if (inFlight >= maxInFlight) return overloaded(otherwise);
-    return ask(hit, breaker, until, since).catch((error: unknown) => {
+    return ask(call, breaker, until, since).catch((error: unknown) => {
       // An error about an invalid policy is not an outage.
       if (error instanceof SluiceError) throw error;
       const fault = faultIn(error);
@@ -149,13 +137,13 @@ export function resilient(
     });
   }
 
-  function overloaded(otherwise: Otherwise): Promise<Decision> {
+  function overloaded<T>(otherwise: Otherwise<T>): Promise<T> {
     announce.fault('overloaded', undefined);
     return otherwise('overloaded');
   }
 
-  async function substitute(hit: Hit, fault: StoreFault, cause?: unknown): Promise<Decision> {
-    const decision = await fallback.answer(hit, fault, cause);
+  /** Records the places that a decision of the fallback holds. */
+  function held(hit: Hit, decision: Decision): Decision {
     const places = leaseOf(hit.plan) > 0 ? placesTaken(hit, decision) : 0;
     if (places > 0) heldPlaces.add(hit, systemClock.now(), places, true);
     return decision;
@@ -173,7 +161,7 @@ export function resilient(
     const until = isHolding ? (heldPlaces.remove(hit, false) ?? pendingUntil(hit)) : undefined;
     // Without a decision or a record, the charge may have been made by the fallback.
     const isChargedByStore = hit.of !== undefined || until !== undefined;
-    return askOr(hit, until, (fault, error) => {
+    return askOr(callOf(store, hit), until, (fault, error) => {
       if (error === undefined) releaseLater(hit, systemClock.now(), until);
       return fallback.answer(hit, fault, error, isChargedByStore);
     });
@@ -188,16 +176,17 @@ export function resilient(
   }
 
   /**
-   * Calls the store, and rejects at the deadline. A charge that the store reports after that is undone. `until` is when the lease
+   * Calls the store, and rejects at the deadline. Charges that the store reports after that are undone. `until` is when the lease
    * of a released place ends, or undefined if a failed hit must not be repeated. `since` is when the caller began to wait.
    * Default now.
    */
-  function ask(hit: Hit, breaker: Breaker, until?: Millis, since?: Millis): Promise<Decision> {
+  function ask<T>(call: Call<T>, breaker: Breaker, until?: Millis, since?: Millis): Promise<T> {
+    const { hits } = call;
     return new Promise((resolve, reject) => {
       inFlight++;
       const number = ++sentCount;
       let isOpen = true;
-      let sent = leaseOf(hit.plan) > 0 ? systemClock.now() : 0;
+      let sent = hits.some(({ plan }) => leaseOf(plan) > 0) ? systemClock.now() : 0;
       const cancelDeadline = setDeadline((start) => {
         sent = start;
         finish(() => reject(failed(breaker, number, new StoreUnavailable('deadline'))));
@@ -208,33 +197,38 @@ export function resilient(
         cancelDeadline();
         settle();
       }
-      function answered(decision: Decision): void {
+      function answered(answer: T): void {
         if (!isOpen) {
-          undo(hit, decision, sent);
+          for (const [i, decision] of call.decisions(answer).entries()) undo(hits[i], decision, sent);
           return;
         }
-        const places = sent > 0 ? placesTaken(hit, decision) : 0;
-        if (places > 0) {
-          if (hit.verb === 'renew') heldPlaces.remove(hit, false);
-          heldPlaces.add(hit, sent, places, false);
-        }
+        if (sent > 0)
+          for (const [i, decision] of call.decisions(answer).entries()) hold(hits[i], decision, sent);
         finish(() => {
           succeeded(breaker);
-          resolve(decision);
+          resolve(answer);
         });
       }
       function refused(error: unknown): void {
         if (isOpen && startupEnd > 0 && systemClock.now() + OFFLINE_RETRY < startupEnd && isOffline(error)) {
           quietClock.after(OFFLINE_RETRY, () => {
-            if (isOpen) new Promise<Decision>((send) => send(store.apply(hit))).then(answered, refused);
+            if (isOpen) new Promise<T>((send) => send(call.send())).then(answered, refused);
           });
           return;
         }
-        if (isUnapplied(error)) releaseLater(hit, sent, until);
+        if (isUnapplied(error)) releaseLater(hits[0], sent, until);
         if (isOpen) finish(() => reject(failed(breaker, number, error)));
       }
-      store.apply(hit).then(answered, refused);
+      call.send().then(answered, refused);
     });
+  }
+
+  /** Records the places that a decision of the store holds. */
+  function hold(hit: Hit, decision: Decision, sent: Millis): void {
+    const places = leaseOf(hit.plan) > 0 ? placesTaken(hit, decision) : 0;
+    if (places === 0) return;
+    if (hit.verb === 'renew') heldPlaces.remove(hit, false);
+    heldPlaces.add(hit, sent, places, false);
   }
 
   /** Sets the deadline of a hit. Until the store has answered once, its client may still be connecting, so hits get more time. */
@@ -284,7 +278,7 @@ export function resilient(
     if (breaker.openedAt > 0 || inFlight >= maxInFlight) return false;
     const until = toReturn.until < Infinity ? toReturn.until : undefined;
     for (const hit of toReturn.due(systemClock.now()))
-      ask(hit, breaker, until).then(
+      ask(callOf(store, hit), breaker, until).then(
         () => givenBack(hit),
         () => {},
       );
@@ -320,8 +314,9 @@ export function resilient(
   function probe(hit: Hit, breaker: Breaker): void {
     if (inFlight >= maxInFlight) return;
     const plan = { ...hit.plan, name: hit.plan.name + PROBE_SUFFIX };
+    const block = callOf(store, { verb: 'block', plan, key: hit.key, cost: 0, mode: 'whole', span: 1 });
     breaker.probe(() =>
-      ask({ verb: 'block', plan, key: hit.key, cost: 0, mode: 'whole', span: 1 }, breaker).then(
+      ask(block, breaker).then(
         () => {},
         () => {},
       ),
@@ -333,6 +328,7 @@ export function resilient(
     ephemeral: store.ephemeral,
     backend: store.backend ?? store,
     apply,
+    allTaker,
     close() {
       closed = true;
       pending.close();

@@ -175,3 +175,69 @@ describe('a process that takes over', () => {
     await next.store.close();
   });
 });
+
+describe('takeMany over ipc', { timeout: 60_000 }, () => {
+  const START = 1_700_000_000_000;
+  const policies = { rate: '3/h', strikes: penalty({ after: 2, within: '1h', block: '2h' }) };
+
+  function limitersOn(store: Store<Promise<Decision>>): Limiter<Promise<Decision>>[] {
+    return ['users', 'teams'].map((name) => createLimiter(policies, { store, name }));
+  }
+
+  test('charges all keys or none, and a successor knows what was charged and denied', async () => {
+    const path = socketPath();
+    const clock = manualClock(START);
+    const model = memory({ clock });
+    const expected = ['users', 'teams'].map((name) => createLimiter(policies, { store: model, name }));
+    for (const user of ['ann', 'bob', 'ann', 'bob', 'bob', 'ann']) {
+      // Every call is decided by another process.
+      const store = ipc({ path, store: memory({ clock }), onFailure: 'throw', deadline: '20s' });
+      const [users, teams] = limitersOn(store);
+      const decision = await users.takeMany([{ key: user }, { limiter: teams, key: 'blue' }]);
+      expect(decision).toEqual(expected[0].takeMany([{ key: user }, { limiter: expected[1], key: 'blue' }]));
+      for (const [i, key] of [user, 'blue'].entries())
+        expect(await [users, teams][i].peek(key)).toEqual(expected[i].peek(key));
+      await store.close();
+    }
+    expect(expected[1].peek('blue').policy).toBe('strikes');
+  });
+
+  test('is decided in one step by the serving process, for all processes', async () => {
+    const path = socketPath();
+    const server = ipc({ path, onFailure: 'throw', deadline: '20s' });
+    await createLimiter('1/s', { store: server, name: 'warm' }).peek('k');
+    const clients = [1, 2, 3].map(() => ipc({ path, serve: false, onFailure: 'throw', deadline: '20s' }));
+    const answers = await Promise.all(
+      [server, ...clients].flatMap((store) => {
+        const [users, teams] = ['5000/h', '100/h'].map((policy, i) =>
+          createLimiter(policy, { store, name: `all ${i}` }),
+        );
+        return Array.from({ length: 50 }, () =>
+          users.takeMany([{ key: 'ann' }, { limiter: teams, key: 'blue' }]),
+        );
+      }),
+    );
+    expect(answers.every(({ atomic }) => atomic)).toBe(true);
+    expect(answers.filter(({ allowed }) => allowed)).toHaveLength(100);
+    expect((await createLimiter('5000/h', { store: server, name: 'all 0' }).peek('ann')).remaining).toBe(
+      4900,
+    );
+    for (const store of [...clients, server]) await store.close();
+  });
+
+  test('is decided in two steps if the store of the serving process cannot decide in one step', async () => {
+    const rows = memory();
+    const own: Store<Decision> = {
+      clock: rows.clock,
+      apply: (hit) => rows.apply(hit),
+      close: () => rows.close(),
+    };
+    const store = ipc({ path: socketPath(), store: own, onFailure: 'throw' });
+    const [users, teams] = limitersOn(store);
+    const items = [{ key: 'ann' }, { limiter: teams, key: 'blue', cost: 2 }];
+    expect(await users.takeMany(items)).toMatchObject({ allowed: true, atomic: false, taken: 3 });
+    expect(await users.takeMany(items)).toMatchObject({ allowed: false, atomic: false });
+    expect((await users.peek('ann')).remaining).toBe(2);
+    await store.close();
+  });
+});

@@ -87,9 +87,9 @@ describe('callers, clients and listeners that misbehave', () => {
         () => limiter.block('a', 10),
         () => limiter.reset('a'),
         () => limiter.takeMany([{ key: 'a' }, { key: 'b' }]),
-        // The second item is rejected immediately, while the first call is in flight.
-        () => limiter.takeMany([{ key: 'a' }, { key: undefined as never }]),
-        () => limiter.takeMany([{ key: 'a' }, { key: 'a', tier: 'none' }]),
+        // The second item is rejected immediately, while the first call is in flight. A copy of a limiter is asked on its own.
+        () => limiter.takeMany([{ key: 'a' }, { limiter: { ...limiter }, key: undefined as never }]),
+        () => limiter.takeMany([{ key: 'a' }, { limiter: { ...limiter }, key: 'a', tier: 'none' }]),
       ];
       for (const verb of verbs) {
         const { error } = await outcome(verb);
@@ -110,8 +110,9 @@ describe('callers, clients and listeners that misbehave', () => {
     try {
       const store = redis(client, { onFailure: 'throw', deadline: '5s' });
       const wide = createLimiter(gcra({ limit: 100, per: '1h' }), { store, name: 'wide' });
-      const narrow = createLimiter(gcra({ limit: 1, per: '1h' }), { store, name: 'narrow' });
-      // All calls peek before any of them takes, so all but one have to refund.
+      const other = redis(client, { onFailure: 'throw', deadline: '5s' });
+      const narrow = createLimiter(gcra({ limit: 1, per: '1h' }), { store: other, name: 'narrow' });
+      // The limiters are on different stores. All calls peek before any of them takes, so all but one have to refund.
       const many = await Promise.all(
         Array.from({ length: 10 }, () => wide.takeMany([{ key: 'a' }, { limiter: narrow, key: 'a' }])),
       );
@@ -134,7 +135,8 @@ describe('callers, clients and listeners that misbehave', () => {
     try {
       const store = redis(client, { onFailure: 'throw', deadline: '5s' });
       const sound = createLimiter(gcra({ limit: 10, per: '1h' }), { store, name: 'sound' });
-      const frail = createLimiter(gcra({ limit: 10, per: '1h' }), { store, name: 'frail' });
+      const other = redis(client, { onFailure: 'throw', deadline: '5s' });
+      const frail = createLimiter(gcra({ limit: 10, per: '1h' }), { store: other, name: 'frail' });
       const { error } = await outcome(() => sound.takeMany([{ key: 'a' }, { limiter: frail, key: 'a' }]));
       expect(error).toBeInstanceOf(StoreUnavailable);
       await until(async () => (await sound.peek('a')).remaining === 10);

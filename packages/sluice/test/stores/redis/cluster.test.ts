@@ -104,6 +104,26 @@ describe.each(NAMES)('the Redis store on a cluster, through %s,', (client) => {
     await until(async () => (await wide.peek('tenant')).remaining === 20);
     expect((await narrow.peek('address')).remaining).toBe(0);
   });
+
+  test('decides takeMany in one step if all keys are in one slot', async () => {
+    const store = redis(clients.get(client)!.client, { deadline: '10s', onFailure: 'throw' });
+    const limits = { requests: 1000, tokens: 50, jobs: 1000 };
+    const [requests, tokens, jobs] = Object.entries(limits).map(([kind, limit]) =>
+      createLimiter(slidingLog({ limit, per: '1d' }), { store, name: `${kind} ${client}` }),
+    );
+    const items = (key: string) => [{ key }, { limiter: tokens, key }, { limiter: jobs, key }];
+    let admitted = 0;
+    await inFlight(16, 100, async () => {
+      const { allowed, atomic } = await requests.takeMany(items('one'));
+      expect(atomic).toBe(true);
+      if (allowed) admitted++;
+    });
+    expect(admitted).toBe(50);
+    expect([(await requests.peek('one')).remaining, (await jobs.peek('one')).remaining]).toEqual([950, 950]);
+    const apart = await requests.takeMany([{ key: 'user' }, { limiter: tokens, key: 'team' }]);
+    expect(apart).toMatchObject({ allowed: true, atomic: false, taken: 2 });
+    await store.close();
+  });
 });
 
 test('the clients of all libraries together are admitted exactly up to the limit', async () => {

@@ -17,7 +17,7 @@ export function askedStore(): Asked {
   const store: Asked['store'] = {
     clock,
     async apply(hit) {
-      asked.push(`${hit.verb} ${hit.mode === 'whole' ? '' : `${hit.mode} `}${hit.cost}`);
+      asked.push(`${hit.verb} ${hit.mode === 'whole' ? '' : `${hit.mode} `}${String(hit.cost)}`);
       return inner.apply(hit);
     },
     close: () => inner.close(),

@@ -56,17 +56,24 @@ export function overNewNetwork(policies: Policies, options: ResilientOptions = {
   const rows = memory();
   const network: Network = { sent: [], names: [], delay: 0, error: undefined, lostWith: undefined };
   const events: BreakerEvent[] = [];
-  async function apply(hit: Hit): Promise<Decision> {
-    network.sent.push(`${hit.verb} ${hit.cost}`);
-    network.names.push(hit.plan.name);
+  async function send<T>(decide: () => T): Promise<T> {
     const { delay, error, lostWith } = network;
     if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
     if (error !== undefined) throw error;
-    const decision = rows.apply(hit);
+    const answer = decide();
     if (lostWith !== undefined) throw lostWith;
-    return decision;
+    return answer;
   }
-  const remote: Store<Promise<Decision>> = { clock: rows.clock, apply, close: () => rows.close() };
+  function apply(hit: Hit): Promise<Decision> {
+    network.sent.push(`${hit.verb} ${String(hit.cost)}`);
+    network.names.push(hit.plan.name);
+    return send(() => rows.apply(hit));
+  }
+  const allTaker = (hits: readonly Hit[]) => async () => {
+    network.sent.push(`all ${hits.map(({ cost }) => String(cost)).join(' ')}`);
+    return send(() => rows.allTaker?.(hits)?.());
+  };
+  const remote: Store<Promise<Decision>> = { clock: rows.clock, apply, allTaker, close: () => rows.close() };
   const store = resilient(remote, { onEvent: (event) => events.push(event), ...options }, hooks);
   return {
     network,

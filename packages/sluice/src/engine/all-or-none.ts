@@ -1,0 +1,70 @@
+/** Takes from several rows, all or none, with one call per row. */
+import type { Decision, Hit, MaybePromise } from './contract.ts';
+import { unchargedDecision } from './decision.ts';
+import { all, chain, ignoreFailure, isPromise } from '../internal/maybe-promise.ts';
+
+/** One of the takes. */
+export interface Part {
+  peek(): MaybePromise<Decision>;
+  take(): MaybePromise<Decision>;
+  /** Gives back what the decision charged. */
+  refund(of: Decision): MaybePromise<unknown>;
+}
+
+/**
+ * Peeks at all parts first and takes only if all would be allowed, so that a denial charges nothing. If anything else changes the
+ * rows between the two steps, a take may be denied. In that case, the other takes are refunded.
+ */
+export function allOrNone(parts: readonly Part[]): MaybePromise<Decision[]> {
+  const peeks = all(parts.map((part) => attempt(() => part.peek())));
+  return chain(peeks, (attempts) => {
+    const peeked = attempts.map(decisionOrThrow);
+    const refused = peeked.findIndex(({ allowed }) => !allowed);
+    if (refused < 0) return chain(all(parts.map((part) => attempt(() => part.take()))), settle);
+    // The denied part is actually taken, so that a penalty counts the denial.
+    return chain(parts[refused].take(), (denied) => {
+      if (denied.allowed) ignoreFailure(() => parts[refused].refund(denied));
+      return peeked.with(refused, { ...unchargedDecision(denied), allowed: false });
+    });
+  });
+
+  function settle(attempts: readonly Attempt[]): Decision[] {
+    const passed = attempts.every(({ allowed }) => allowed);
+    if (!passed)
+      for (const [i, attempt] of attempts.entries())
+        if (attempt.allowed && attempt.taken > 0) ignoreFailure(() => parts[i].refund(attempt));
+    const decisions = attempts.map(decisionOrThrow);
+    return passed ? decisions : decisions.map(unchargedDecision);
+  }
+}
+
+/** Takes with `apply`. If `apply` is synchronous, nothing happens between the two steps, so the takes are decided in one step. */
+export function allOrNoneOf(
+  hits: readonly Hit[],
+  apply: (hit: Hit) => MaybePromise<Decision>,
+): MaybePromise<Decision[]> {
+  return allOrNone(
+    hits.map((hit) => ({
+      peek: () => apply({ ...hit, verb: 'peek' }),
+      take: () => apply(hit),
+      refund: (of) => apply({ ...hit, verb: 'refund', of }),
+    })),
+  );
+}
+
+type Attempt = Decision | { readonly error: unknown; readonly allowed?: undefined };
+
+/** Returns a failure as a value, so that it is thrown only after all other answers have arrived. */
+function attempt(ask: () => MaybePromise<Decision>): MaybePromise<Attempt> {
+  try {
+    const decision = ask();
+    return isPromise(decision) ? decision.catch((error: unknown) => ({ error })) : decision;
+  } catch (error) {
+    return { error };
+  }
+}
+
+function decisionOrThrow(attempt: Attempt): Decision {
+  if ('error' in attempt) throw attempt.error;
+  return attempt;
+}

@@ -1,0 +1,63 @@
+/** The request that a limiter sends to a store. */
+import type { Decision, Millis, Plan } from './contract.ts';
+
+/**
+ * How a cost is charged. 'whole' charges all of it or nothing, 'partial' charges as much as fits, and 'always' counts every
+ * attempt, even a denied one.
+ */
+export type Mode = 'whole' | 'partial' | 'always';
+
+/** The operations of a store. */
+export type Verb =
+  | 'take'
+  | 'peek'
+  | 'refund'
+  | 'settle'
+  | 'release'
+  | 'renew'
+  | 'reserve'
+  | 'block'
+  | 'reset';
+
+/** The cost of a hit: a number for every policy, or a list with one number for each of the plan's policies. */
+export type Cost = number | readonly number[];
+
+/** A request from a limiter to a store. It is plain data, so that it can cross a socket. */
+export interface Hit {
+  /** The operation. */
+  readonly verb: Verb;
+  /** The policies that decide, and the limiter that they belong to. */
+  readonly plan: Plan;
+  /** The subject that is limited, such as a user. */
+  readonly key: string;
+  /**
+   * The number of units. For settle, it is how much more was used than had been charged, and negative if less was used. A policy
+   * whose cost in a list is 0 is neither asked nor charged.
+   */
+  readonly cost: Cost;
+  /** For each of the plan's policies, how many units must still be available after the cost was charged. Default 0. */
+  readonly keep?: readonly number[] | undefined;
+  /** What to charge if the whole cost is not allowed. */
+  readonly mode: Mode;
+  /**
+   * A duration, whose meaning depends on the verb. For block, it is the duration of the block. For reserve, it is the longest
+   * delay that is accepted. For take in mode 'always', it is the longest time that attempts beyond the limit may keep the key
+   * denied. With `Infinity`, every attempt is charged in full.
+   */
+  readonly span: Millis;
+  /**
+   * For refund, settle, release and renew, the decision that made the charge, if the caller has it. `source` is where the charge
+   * was made, and `at` is when it was made. `isGiven` is true if the caller gave the instant itself, so that it must be checked.
+   */
+  readonly of?: (Pick<Decision, 'source' | 'at'> & { readonly isGiven?: true }) | undefined;
+}
+
+/** A hit with the same cost for every policy, which keeps nothing free. Wrappers answer only such hits themselves. */
+export interface PlainHit extends Hit {
+  readonly cost: number;
+  readonly keep?: undefined;
+}
+
+export function isPlain(hit: Hit): hit is PlainHit {
+  return typeof hit.cost === 'number' && hit.keep === undefined;
+}

@@ -1,0 +1,52 @@
+// @ts-check
+/**
+ * A separate process that takes from a user, a team and an organization with takeMany. take-many.test.ts starts it and controls
+ * it by messages. It imports the built package, because Node 20 cannot run TypeScript.
+ *
+ * argv: the port of Redis.
+ * Message: { round, lanes, calls, user, team }: `lanes` concurrent callers make a call for each of `calls` users of one team. The
+ * limits of each user and of the team are `user` and `team`.
+ * Answer: { admitted, denials, atomic }: how many calls were admitted, why the others were denied, as the names of policies and
+ * how often each was named, and how many answers were atomic.
+ */
+import { Redis } from 'ioredis';
+
+const { createLimiter, fixedWindow, gcra, slidingLog } = await import('../../../dist/index.js');
+const { redis } = await import('../../../dist/stores/redis/index.js');
+
+const client = new Redis({ port: Number(process.argv[2]) });
+const store = redis(client, { deadline: '20s', onFailure: 'throw' });
+
+async function run({ round, lanes, calls, user, team }) {
+  const users = createLimiter(
+    { user: fixedWindow({ limit: user, per: '1d', align: 'first' }) },
+    { store, name: `users ${round}` },
+  );
+  const teams = createLimiter({ team: gcra({ limit: team, per: '1d' }) }, { store, name: `teams ${round}` });
+  const orgs = createLimiter(
+    { org: slidingLog({ limit: 1e6, per: '1d' }) },
+    { store, name: `orgs ${round}` },
+  );
+  const answer = { admitted: 0, denials: {}, atomic: 0 };
+  let left = calls;
+  await Promise.all(
+    Array.from({ length: lanes }, async () => {
+      while (left-- > 0) {
+        const decision = await users.takeMany([
+          { key: `user ${left}` },
+          { limiter: teams, key: 'team' },
+          { limiter: orgs, key: 'org' },
+        ]);
+        if (decision.atomic) answer.atomic++;
+        if (decision.allowed) answer.admitted++;
+        else answer.denials[decision.policy] = (answer.denials[decision.policy] ?? 0) + 1;
+      }
+    }),
+  );
+  for (const limiter of [users, teams, orgs]) await limiter.close();
+  return answer;
+}
+
+process.on('message', (message) => void run(message).then((answer) => process.send?.(answer)));
+await client.ping();
+process.send?.('ready');
