@@ -5,6 +5,8 @@ import type { Inherit } from '../policy/inherit.ts';
 import type { Policies } from '../policy/named-policies.ts';
 import type { ByPolicy } from './cost.ts';
 
+export type { ByPolicy } from './cost.ts';
+
 /** Options of verbs that have a cost. A number that is passed instead of the options is the cost. */
 export interface CostOptions<Tier extends string = string, Name extends string = string> {
   /**
@@ -118,6 +120,10 @@ export interface ManyItem<R extends MaybePromise<Decision> = MaybePromise<Decisi
   readonly cost?: ByPolicy | undefined;
   /** A tier of this item's limiter. Default: the policies that `createLimiter` was given. */
   readonly tier?: string | undefined;
+  /** How much of each policy must still be free afterwards. Same as the option `keep` of `take`. */
+  readonly keep?: ByPolicy | undefined;
+  /** A class of this item's limiter, whose `keep` applies. */
+  readonly class?: string | undefined;
 }
 
 /** The decision about several keys. Its numbers are those of the item that was denied, or of the item closest to its limit. */

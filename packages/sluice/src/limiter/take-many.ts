@@ -17,6 +17,8 @@ interface Share {
   readonly limiter: Taker;
   readonly key: string;
   readonly tier: string | undefined;
+  readonly keep: ByPolicy | undefined;
+  readonly class: string | undefined;
   cost: ByPolicy;
 }
 
@@ -65,8 +67,8 @@ export function takeMany<R extends MaybePromise<Decision>>(
   return result as Answer<R, ManyDecision>;
 }
 
-function ask({ limiter, key, cost, tier }: Share, verb: 'peek' | 'take'): MaybePromise<Decision> {
-  return limiter[verb](key, { cost, tier });
+function ask({ limiter, key, ...options }: Share, verb: 'peek' | 'take'): MaybePromise<Decision> {
+  return limiter[verb](key, options);
 }
 
 type Attempt = Decision | { readonly error: unknown; readonly allowed?: undefined };
@@ -90,7 +92,7 @@ function giveBack({ limiter, key, cost, tier }: Share, of: Decision): void {
   ignoreFailure(() => limiter.refund(key, { cost, tier, of }));
 }
 
-const ITEM = ['limiter', 'key', 'cost', 'tier'] as const;
+const ITEM = ['limiter', 'key', 'cost', 'tier', 'keep', 'class'] as const;
 
 /**
  * Adds an item to the shares. A key that occurs twice becomes one share with the sum of both costs. Returns the index of the
@@ -105,12 +107,17 @@ function join(shares: Share[], self: Taker, item: ManyItem): number {
       `{ key: '${item as string}' }`,
       'needs an object for each key',
     );
-  const { limiter = self, key, cost = 1, tier } = checkOptionNames('takeMany', item, ITEM);
+  const { limiter = self, key, cost = 1, tier, keep, class: name } = checkOptionNames('takeMany', item, ITEM);
   if (typeof cost !== 'object') checkCost(cost);
   const same = shares.findIndex(
-    (share) => share.limiter === limiter && share.key === key && share.tier === tier,
+    (share) =>
+      share.limiter === limiter &&
+      share.key === key &&
+      share.tier === tier &&
+      share.keep === keep &&
+      share.class === name,
   );
-  if (same < 0) return shares.push({ limiter, key, cost, tier }) - 1;
+  if (same < 0) return shares.push({ limiter, key, cost, tier, keep, class: name }) - 1;
   const share = shares[same];
   if (typeof share.cost !== 'number' || typeof cost !== 'number')
     throw new SluiceError('ERR_COST', 'cost', cost, '', 'must be a number for a key that occurs twice');
