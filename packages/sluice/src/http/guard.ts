@@ -184,9 +184,10 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
       const now = own.filter((entry) => entry.open && isOpenLater(entry));
       for (const entry of now) entry.open = false;
       const ask = onceEach(request, outcome);
-      const finalCost = async ({ charge, index }: Entry): Promise<ByPolicy | undefined> => {
+      // Not an async function, so that a charge on a synchronous store is settled as early as possible.
+      const finalCost = ({ charge, index }: Entry): MaybePromise<ByPolicy | undefined> => {
         const { settle } = limits[index];
-        return settle && costPart(limiters, charge, await ask(settle));
+        return settle && chain(ask(settle), (cost) => costPart(limiters, charge, cost));
       };
       await Promise.all(
         now.map((entry) => settleOne(entry, () => finalCost(entry)).catch((error) => tell(request, error))),

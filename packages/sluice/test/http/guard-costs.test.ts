@@ -36,7 +36,7 @@ function recorded(policies: Policies, classes = {}) {
       clock: store.clock,
       apply(hit) {
         verbs.push(hit.verb);
-        return store.apply(hit) as Decision;
+        return store.apply(hit);
       },
       close: () => {},
     },
@@ -101,7 +101,7 @@ describe('a cost by policy', () => {
   it('renews and releases a place that the cost does not name', async () => {
     const { limiter } = model();
     const keep = vi.spyOn(limiter, 'keep');
-    const { settle } = (await guardOf({ limiter, key, cost: { tokens: 300 } })(request())) as Verdict;
+    const { settle } = await guardOf({ limiter, key, cost: { tokens: 300 } })(request());
     expect(keep.mock.calls[0]?.[1]).not.toHaveProperty('cost');
     await settle?.(done);
     expect(used(limiter)).toEqual({ requests: 1, tokens: 300, slots: 0 });
@@ -242,7 +242,7 @@ describe('settling a cost by policy', () => {
   });
 
   it('reports ERR_COST for a limiter without `settle`, and still releases the place', async () => {
-    const { settle: _, ...limiter } = model().limiter;
+    const limiter = { ...model().limiter, settle: undefined };
     const result = await settled(limiter, () => ({ tokens: 120 }));
     expect(result).toEqual({ used: { requests: 1, tokens: 300, slots: 0 }, errors: ['ERR_COST'] });
   });

@@ -52,9 +52,10 @@ function foreign<T>(promise: Promise<T>): Promise<T> {
   });
 }
 
-/** A limiter of the user's own, which has only the methods that a guard requires. */
-function withoutSettle({ take, peek, refund, release, takeMany, keep }: AnyLimiter): GuardLimiter {
-  return { take, peek, refund, release, takeMany, keep };
+/** A limiter of the user's own, which has no `settle`. */
+function withoutSettle(limiter: AnyLimiter): GuardLimiter {
+  const own = { ...limiter, settle: undefined };
+  return own;
 }
 
 /** Asserts that a verdict was returned synchronously. */
