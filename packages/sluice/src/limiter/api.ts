@@ -62,9 +62,9 @@ export interface GiveBackOptions<Tier extends string = string, Name extends stri
 /** Options of `settle`. */
 export interface SettleOptions<Tier extends string = string, Name extends string = string>
   extends Pick<GiveBackOptions<Tier, Name>, 'tier' | 'of' | 'at'> {
-  /** What was charged, as the cost of the charge. Default: what the decision `of` charged. */
+  /** The units that were charged. Default: the charge of the decision `of`. */
   readonly charged?: ByPolicy<Name> | undefined;
-  /** What was used. For a policy that is not named, what was charged counts as used. */
+  /** The units that were used. The charge of a policy that is not named is kept. */
   readonly used: ByPolicy<Name>;
 }
 
