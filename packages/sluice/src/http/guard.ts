@@ -77,22 +77,23 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
   const pairs = headers === false ? () => [] : headerWriter({ style: headers });
   const addressKey = addressKeyOf({ trustProxy, ipv6Prefix }, view);
 
-  /** `ask` calls a function with the request. */
+  /** `ask` calls a function with the request, once if several limits share the function. */
   function chargeOf(
     limit: Limit<Q>,
     request: Q,
-    ask: <T>(call: (request: Q) => T) => T,
+    ask?: <T>(call: (request: Q) => T) => T,
   ): MaybePromise<Charge | undefined> {
     const { limiter, key, cost = 1, tier, class: name } = limit;
     const isFixed = typeof tier !== 'function' && typeof name !== 'function';
     if (key === undefined && typeof cost === 'number' && isFixed)
       return { limiter, key: addressKey(request), cost, tier, class: name };
+    const called = <T>(call: (request: Q) => T): T => (ask === undefined ? call(request) : ask(call));
     return chain(key === undefined ? undefined : key(request), (subject) =>
       subject === false
         ? undefined
-        : chain(typeof cost === 'function' ? ask(cost) : cost, (price) =>
+        : chain(typeof cost === 'function' ? called(cost) : cost, (price) =>
             chain(typeof tier === 'function' ? tier(request) : tier, (level) =>
-              chain(typeof name === 'function' ? ask(name) : name, (kind) => {
+              chain(typeof name === 'function' ? called(name) : name, (kind) => {
                 // A client without a key of its own is limited by its address. Otherwise, all such clients would share one
                 // limit.
                 const charge = { limiter, key: subject ?? addressKey(request), tier: level, class: kind };
@@ -105,10 +106,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
 
   function check(request: Q): MaybePromise<Verdict> {
     return limits.length === 1
-      ? chain(
-          chargeOf(limits[0], request, (call) => call(request)),
-          (charge) => takeOne(request, charge),
-        )
+      ? chain(chargeOf(limits[0], request), (charge) => takeOne(request, charge))
       : chain(chargesOf(request), (charges) => takeAll(request, charges));
   }
 
