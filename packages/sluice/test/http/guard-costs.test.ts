@@ -70,6 +70,13 @@ describe('a cost by policy', () => {
     expect(used(limiter)).toEqual({ requests: 2, tokens: 300, slots: 1 });
   });
 
+  it('charges 1 to a policy that has the name of a member of every object', async () => {
+    const classes = { batch: { keep: { tokens: 1 } } };
+    const { limiter } = recorded({ constructor: '10/h fixed-window', tokens: '100/h fixed-window' }, classes);
+    await guardOf({ limiter, key, cost: { tokens: 3 }, class: 'batch' })(request());
+    expect(used(limiter)).toEqual({ constructor: 1, tokens: 3 });
+  });
+
   it('denies a request if one policy does not have enough left, and charges nothing', async () => {
     const { limiter } = model();
     const { refusal } = await guardOf({ limiter, key, cost: { tokens: 1001 } })(request());
