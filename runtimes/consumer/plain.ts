@@ -61,6 +61,65 @@ tiered.reserve('alice', { tier: 'porr' });
 void tiered.run('alice', () => 1, { tier: 'porr' });
 const loaded: Record<string, string> = JSON.parse('{}');
 createLimiter('10/s', { tiers: loaded }).take('alice', { tier: 'any' });
+
+// Policy names are inferred from the literal, too. For text, lists and functions, any name is accepted.
+const model = createLimiter(
+  { requests: '10/s', tokens: fixedWindow({ limit: 100_000, per: '1m' }) },
+  {
+    tiers: { pro: { requests: '100/s' } },
+    classes: { batch: { keep: 0.3 }, bulk: { keep: { tokens: 500 } } },
+  },
+);
+const charge = model.take('alice', {
+  cost: { requests: 1, tokens: 4200 },
+  tier: 'pro',
+  keep: { tokens: 0.3 },
+});
+model.take('alice', { cost: { tokens: 4200 }, class: 'batch' });
+model.settle('alice', { used: { tokens: 3100 }, of: charge });
+model.settle('alice', { charged: { tokens: 4200 }, used: 7, at: charge.at });
+model.refund('alice', { cost: { tokens: 10 }, of: charge });
+void model.run('alice', () => 'text', {
+  cost: { tokens: 9 },
+  settle: (text) => ({ tokens: text?.length ?? 0 }),
+});
+// @ts-expect-error: a misspelled policy.
+model.take('alice', { cost: { tokns: 4200 } });
+// @ts-expect-error: a misspelled policy.
+model.take('alice', { cost: { tokens: 4200, request: 1 }, tier: 'pro' });
+// @ts-expect-error: a misspelled policy.
+model.peek('alice', { keep: { tokns: 0.3 } });
+// @ts-expect-error: a misspelled policy.
+model.refund('alice', { cost: { tokns: 10 }, of: charge });
+// @ts-expect-error: a misspelled policy.
+model.settle('alice', { used: { tokns: 3100 }, of: charge });
+// @ts-expect-error: a misspelled policy.
+model.settle('alice', { charged: { tokns: 4200 }, used: 7 });
+// @ts-expect-error: a misspelled policy.
+void model.acquire('alice', { cost: { tokns: 1 } });
+// @ts-expect-error: a misspelled policy.
+model.reserve('alice', { cost: { tokns: 1 } });
+// @ts-expect-error: a misspelled policy.
+void model.run('alice', () => 1, { settle: () => ({ tokns: 1 }) });
+// @ts-expect-error: a part of a cost is a number.
+model.take('alice', { cost: { tokens: '4200' } });
+createLimiter('10/s & 1000/day').take('alice', { cost: { second: 1, day: 2 } });
+createLimiter(['10/s', gcra({ limit: 10, per: '1h' })]).take('alice', { cost: { any: 1 } });
+createLimiter(() => '10/s').take('alice', { cost: { any: 1 } });
+createLimiter(loaded).take('alice', { cost: { any: 1 } });
+const anyModel: AnyLimiter = model;
+void anyModel.take('alice', { cost: { any: 1 }, tier: 'any', keep: { any: 0.5 } });
+const exactModel: AnyLimiter<'pro', 'requests' | 'tokens'> = model;
+// @ts-expect-error: a misspelled policy.
+void exactModel.take('alice', { cost: { tokns: 1 } });
+const modelThere = createLimiter({ tokens: '10/s' }, { store: memory(), name: 'model' });
+// @ts-expect-error: a misspelled policy.
+void modelThere.take('alice', { cost: { tokns: 1 } });
+express({
+  cost: (request) => ({ requests: 1, tokens: request.headers['x-tokens'] === undefined ? 1 : 100 }),
+  settle: (_request, { status }) => (status === 401 ? { tokens: 0 } : undefined),
+  limits: [{ limiter: model, class: (request) => (request.method === 'PUT' ? 'batch' : undefined) }],
+});
 createLimiter((name) => loaded[name] ?? '10/s').take('alice', { tier: 'any' });
 const passed = (limiter: AnyLimiter, key: string) => limiter.take(key, { tier: 'any' });
 const answers = [passed(here, 'alice'), passed(there, 'alice'), passed(tiered, 'alice')];

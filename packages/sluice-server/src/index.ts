@@ -16,7 +16,7 @@ export {
 } from './config/model.ts';
 export { type Core, type CoreOptions, createCore, UnknownLimit, type Verdict } from './core/core.ts';
 export type { CurrentLimit, Descriptor, DescriptorStatus, RateLimitAnswer } from './core/descriptors.ts';
-export type { AskOptions } from './core/limit.ts';
+export type { AskOptions, Settlement } from './core/limit.ts';
 export type { Entry } from './core/match.ts';
 export type { Address } from './listeners/listener.ts';
 export { createLog, type Log, type LogLevel, type LogOptions } from './log.ts';

@@ -68,7 +68,8 @@ test('the first two commands in the README work, and give the response that the 
   const { url } = await started(...args);
   expect(curl).toContain('http://localhost:8080/');
   const said = await typed(`${curl.replace('http://localhost:8080', url)} --silent`);
-  expect(JSON.parse(said)).toEqual(JSON.parse(answer));
+  // The time of the charge differs in every run.
+  expect(JSON.parse(said)).toEqual({ ...JSON.parse(answer), at: expect.any(Number) });
 });
 
 test.each([

@@ -1,5 +1,6 @@
 /** Parses the `limits` section of a configuration. */
 import type { Mode, Policies } from 'sluice';
+import { readClasses } from './classes.ts';
 import type { LimitConfig, Override, Treatment } from './model.ts';
 import { readPolicies, showPolicies } from './policies.ts';
 import type { Value } from './value.ts';
@@ -24,16 +25,17 @@ export function readLimit(name: string, value: Value): LimitConfig | undefined {
   if (given === undefined) return value.fault('a limit must have policies');
   const policies = readPolicies(given);
   const tiers = readTiers(members.get('tiers'));
+  const classes = readClasses(members.get('classes'), policies, tiers);
   const overrides = readOverrides(members.get('overrides'), tiers);
   const mode = readMode(members.get('mode'));
   const shadow = members.get('shadow')?.boolean('shadow') ?? false;
   members.get('description')?.text('description');
   if (policies === undefined) return undefined;
-  return { name, policies, tiers, overrides, mode, shadow, text: showPolicies(given) };
+  return { name, policies, tiers, classes, overrides, mode, shadow, text: showPolicies(given) };
 }
 
-const FIELDS = ['policies', 'tiers', 'overrides', 'mode', 'shadow', 'description'];
-const PLAIN = { tiers: {}, overrides: [], mode: 'whole', shadow: false } as const;
+const FIELDS = ['policies', 'tiers', 'classes', 'overrides', 'mode', 'shadow', 'description'];
+const PLAIN = { tiers: {}, classes: {}, overrides: [], mode: 'whole', shadow: false } as const;
 
 function readTiers(value: Value | undefined): Record<string, Policies> {
   const tiers: Record<string, Policies> = {};

@@ -1,5 +1,5 @@
 /** The data model of a validated configuration. */
-import type { Millis, Mode, Policies } from 'sluice';
+import type { LimiterOptions, Millis, Mode, Policies } from 'sluice';
 
 /** Describes something invalid in a configuration file, and where it is. */
 export interface Fault {
@@ -46,6 +46,8 @@ export interface LimitConfig {
   readonly policies: Policies;
   /** Policies of each tier, by the tier's name. */
   readonly tiers: Readonly<Record<string, Policies>>;
+  /** Classes of takes, by name, and how much of each policy a take of the class must leave free. */
+  readonly classes: Classes;
   /** Exceptions for some keys. An exact key takes precedence over patterns; among patterns, the first match applies. */
   readonly overrides: readonly Override[];
   /** Mode of takes that do not specify a mode. */
@@ -55,6 +57,9 @@ export interface LimitConfig {
   /** The policies as written in the file, on one line. */
   readonly text: string;
 }
+
+/** The classes of a limit, in the form that `createLimiter` accepts. */
+export type Classes = NonNullable<LimiterOptions['classes']>;
 
 /** An exception for some keys, regardless of the caller's tier. */
 export interface Override {

@@ -7,7 +7,7 @@ import type { Config } from '../config/model.ts';
 import { type ClThrottle, openCell } from './cell.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts';
 import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
-import { type AskOptions, type Limit, openLimit } from './limit.ts';
+import { type AskOptions, type Limit, openLimit, type Settlement } from './limit.ts';
 import { runInSlices, runWhole, type Steps } from './slices.ts';
 import { chain, isPromise } from './maybe-promise.ts';
 
@@ -49,8 +49,8 @@ export interface Core {
     hitsAddend?: number,
   ): MaybePromise<RateLimitAnswer>;
   /**
-   * Same as `Limiter.take`, for the limit of this name. Like `peek`, `refund`, `block` and `reset`, it throws an UnknownLimit if
-   * there is no such limit.
+   * Same as `Limiter.take`, for the limit of this name. Like `peek`, `refund`, `settle`, `block` and `reset`, it throws an
+   * UnknownLimit if there is no such limit.
    */
   take(limit: string, key: string, options?: AskOptions): MaybePromise<Verdict>;
   /**
@@ -62,6 +62,8 @@ export interface Core {
   peek(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
   /** Gives units back, up to the full limit. */
   refund(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
+  /** Corrects a charge to what was used: charges the difference, even if that overdraws the key, or gives it back. */
+  settle(limit: string, key: string, options: Settlement): MaybePromise<Decision>;
   /** Denies all takes of the key for `duration`, even if the limit would allow them. */
   block(limit: string, key: string, duration: Duration): MaybePromise<Decision>;
   /** Deletes the key's usage and its manual block. */
@@ -176,6 +178,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
     clThrottle: openCell(store, (key, decision) => judged(CELL, key, decision, isShadow)),
     peek: (name, key, ask = {}) => limitOf(name).peek(key, ask),
     refund: (name, key, ask = {}) => limitOf(name).refund(key, ask),
+    settle: (name, key, settlement) => limitOf(name).settle(key, settlement),
     block: (name, key, duration) => limitOf(name).block(key, duration),
     reset: (name, key) => limitOf(name).reset(key),
     async reload(given) {

@@ -1,7 +1,9 @@
 /** A limit of the `limits` section, which consists of its limiter and the overrides for some keys. */
 import {
+  type CostOptions,
   type Decision,
   createLimiter,
+  type SettleOptions,
   type Duration,
   type Limiter,
   type MaybePromise,
@@ -16,12 +18,18 @@ import { matchesPattern } from './match.ts';
 
 /** Options of a call to a limit. */
 export interface AskOptions {
-  /** Number of units. Default 1. */
-  readonly cost?: number | undefined;
+  /** Number of units, or how many by the names of policies. Default 1. */
+  readonly cost?: CostOptions['cost'];
   /** Tier whose policies apply. Default: the limit's own policies. */
   readonly tier?: string | undefined;
   /** How to charge a cost that does not fit. Default: the limit's mode. */
   readonly mode?: Mode | undefined;
+  /** How much of each policy a take must leave free. Default 0. */
+  readonly keep?: CostOptions['keep'];
+  /** The limit's class whose `keep` applies to a take. */
+  readonly class?: string | undefined;
+  /** For refunds: the `at` of the decision that made the charge. Default: unknown. */
+  readonly at?: number | undefined;
 }
 
 export interface Limit {
@@ -29,6 +37,7 @@ export interface Limit {
   take(key: string, options: AskOptions): MaybePromise<Decision>;
   peek(key: string, options: AskOptions): MaybePromise<Decision>;
   refund(key: string, options: AskOptions): MaybePromise<Decision>;
+  settle(key: string, options: Settlement): MaybePromise<Decision>;
   block(key: string, duration: Duration): MaybePromise<Decision>;
   reset(key: string): MaybePromise<Decision>;
   /**
@@ -37,7 +46,10 @@ export interface Limit {
   close(): void;
 }
 
-type Ask = (key: string, cost: number, tier?: string, mode?: Mode) => MaybePromise<Decision>;
+/** Options of `settle`. A decision does not cross the network, so its `at` identifies the charge. */
+export type Settlement = Omit<SettleOptions, 'of'>;
+
+type Ask = (key: string, options: AskOptions) => MaybePromise<Decision>;
 
 /**
  * Prefix of the names of tiers that hold the policies of overrides. Configured names never start with this prefix, so callers
@@ -58,6 +70,7 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
   const limiter: Limiter<MaybePromise<Decision>> = createLimiter(config.policies, {
     name: config.name,
     tiers,
+    classes: config.classes,
     store,
   });
 
@@ -70,39 +83,44 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
    * Calls `ask` with the tier that applies to the key. An override of the key takes precedence over the tier that the caller
    * names.
    */
-  function asked(key: string, { cost = 1, tier, mode }: AskOptions, ask: Ask): MaybePromise<Decision> {
+  function asked(key: string, options: AskOptions, ask: Ask): MaybePromise<Decision> {
+    const { tier } = options;
     if (tier?.startsWith(OVERRIDE)) throw new SluiceError('ERR_TIER', 'tier', tier);
     const override = overrideOf(key);
-    if (override === undefined) return ask(key, cost, tier, mode);
+    if (override === undefined) return ask(key, options);
     const { treatment, keys } = override;
-    if (treatment === 'unlimited') return unlimited(cost);
+    if (treatment === 'unlimited') return unlimited(options.cost);
     if (treatment === 'blocked') return blocked();
-    return ask(key, cost, 'tier' in treatment ? treatment.tier : OVERRIDE + keys, mode);
+    return ask(key, { ...options, tier: 'tier' in treatment ? treatment.tier : OVERRIDE + keys });
   }
 
-  const take: Ask = (key, cost, tier, mode = config.mode) =>
+  const take: Ask = (key, { cost = 1, tier, mode = config.mode, keep, class: name }) => {
+    const isPlain = tier === undefined && mode === 'whole' && keep === undefined && name === undefined;
     // The common case is faster without an options object to validate.
-    tier === undefined && mode === 'whole'
-      ? cost === 1
-        ? limiter.take(key)
-        : limiter.take(key, cost)
-      : limiter.take(key, { cost, tier, mode });
-  const peek: Ask = (key, cost, tier) => limiter.peek(key, { cost, tier });
-  const refund: Ask = (key, cost, tier) => limiter.refund(key, { cost, tier });
+    if (isPlain && typeof cost === 'number') return cost === 1 ? limiter.take(key) : limiter.take(key, cost);
+    return limiter.take(key, { cost, tier, mode, keep, class: name });
+  };
+  const peek: Ask = (key, { cost, tier, keep, class: name }) =>
+    limiter.peek(key, { cost, tier, keep, class: name });
+  const refund: Ask = (key, { cost, tier, at }) => limiter.refund(key, { cost, tier, at });
 
   return {
     config,
     take: (key, options) => asked(key, options, take),
     peek: (key, options) => asked(key, options, peek),
     refund: (key, options) => asked(key, options, refund),
+    settle: (key, { tier: given, ...options }) =>
+      asked(key, { cost: 0, tier: given }, (_, { tier }) => limiter.settle(key, { ...options, tier })),
     block: (key, duration) => limiter.block(key, duration),
     reset: (key) => limiter.reset(key),
     close: () => void limiter.close(),
   };
 }
 
-function unlimited(cost: number): Decision {
-  return declareDecision('unlimited', true, cost, 0);
+function unlimited(cost: AskOptions['cost'] = 1): Decision {
+  // As in other decisions, `taken` is the largest part of a cost by policy.
+  const taken = typeof cost === 'number' ? cost : Math.max(0, ...Object.values(cost).map(Number));
+  return declareDecision('unlimited', true, taken, 0);
 }
 
 export function blocked(): Decision {

@@ -31,8 +31,8 @@ limits:
   api: 100/min
   search:
     description: what people type
-    policies: 5/s & 2000/day fixed-window
-    tiers: { pro: 50/s & 100000/day fixed-window }
+    policies: { second: 5/s, day: 2000/day fixed-window }
+    tiers: { pro: { second: 50/s, day: 100000/day fixed-window } }
     overrides:
       probe: unlimited
       'partner-*': { tier: pro }
@@ -40,6 +40,7 @@ limits:
       alice: 10/s burst 50
       bob: { policies: [1/s] }
       carol: { algorithm: gcra, limit: 3, per: 1s }
+    classes: { batch: { keep: 0.3 }, bulk: { keep: { day: 100 } } }
     mode: always
     shadow: true
   login:
@@ -52,6 +53,7 @@ limits:
 `);
     expect([...limits.keys()]).toEqual(['api', 'search', 'login', 'export', 'both']);
     expect(limits.get('search')).toMatchObject({ mode: 'always', shadow: true });
+    expect(limits.get('search')?.classes).toEqual({ batch: { keep: 0.3 }, bulk: { keep: { day: 100 } } });
     expect(limits.get('search')?.overrides.map(({ keys }) => keys)).toEqual([
       'probe',
       'partner-*',
@@ -91,6 +93,33 @@ limits:
       /^1:39: unknown algorithm "grca"; must be one of gcra,/,
     ],
     ['limits: { a: { policies: { first: { limit: 1 } } } }', /^1:35: a policy must have an algorithm/],
+    ['limits: { a: { policies: 1/s, classes: [batch] } }', /^1:40: classes must be a map; got a list/],
+    ['limits: { a: { policies: 1/s, classes: { b: 0.3 } } }', /^1:45: class "b" must be a map; got 0.3/],
+    ['limits: { a: { policies: 1/s, classes: { b: {} } } }', /^1:45: a class must have keep/],
+    [
+      'limits: { a: { policies: 1/s, classes: { b: { kep: 1 } } } }',
+      /^1:47: unknown name "kep" in class "b"; must be one of keep/,
+    ],
+    [
+      'limits: { a: { policies: 1/s, classes: { b: { keep: 1.5 } } } }',
+      /^1:53: keep must be a fraction from 0 to below 1, or a whole number of units.*got 1.5/,
+    ],
+    [
+      'limits: { a: { policies: 1/s, classes: { b: { keep: most } } } }',
+      /^1:53: keep must be a number.*"most"/,
+    ],
+    [
+      'limits: { a: { policies: 1/s, classes: { b: { keep: [1] } } } }',
+      /^1:53: keep must be a number.*a list/,
+    ],
+    [
+      'limits: { a: { policies: { r: 1/s }, classes: { b: { keep: { t: 0.3 } } } } }',
+      /^1:65: keep.t is not a policy of this limiter .*the policies are r/,
+    ],
+    [
+      'limits: { a: { policies: { r: 1/s }, classes: { b: { keep: { r: x } } } } }',
+      /^1:65: keep.r must be a number; got "x"/,
+    ],
     ['limits: { a: { policies: [] } }', /^1:26: at least one policy is required/],
     ['limits: { a: { policies: {} } }', /^1:26: at least one policy is required/],
     [

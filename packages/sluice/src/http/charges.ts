@@ -4,14 +4,16 @@
  */
 import type { Decision } from '../engine/contract.ts';
 import { ignoreFailure } from '../internal/maybe-promise.ts';
+import type { ByPolicy, GiveBackOptions } from '../limiter/api.ts';
 import type { GuardLimiter } from './guard-options.ts';
 
 /** A charge to make, which can be passed to `takeMany`. */
 export interface Charge {
   readonly limiter: GuardLimiter;
   readonly key: string;
-  readonly cost: number;
+  readonly cost: ByPolicy;
   readonly tier: string | undefined;
+  readonly class: string | undefined;
 }
 
 /** A charge that the limiter has decided on. */
@@ -62,6 +64,15 @@ export function refundAll(identity: Marked): void {
   identity[PASSED] = undefined;
 }
 
-function refund({ charge: { limiter, key, cost, tier }, decision }: Entry): void {
-  if (cost > 0) ignoreFailure(() => limiter.refund(key, { cost, tier, of: decision }));
+function refund(entry: Entry): void {
+  const { limiter, key, cost } = entry.charge;
+  if (cost !== 0) ignoreFailure(() => limiter.refund(key, givenBack(entry)));
+}
+
+/** The options with which exactly this charge is given back. Without a cost, all that each policy was charged is given back. */
+export function givenBack({
+  charge: { cost, tier },
+  decision: of,
+}: Entry): GiveBackOptions & { of: Decision } {
+  return typeof cost === 'number' ? { cost, tier, of } : { tier, of };
 }

@@ -1,12 +1,17 @@
 /** The options of a guard. They are validated when the guard is created, so that an invalid option fails at startup. */
 import type { Decision, MaybePromise } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
-import type { AnyLimiter } from '../limiter/api.ts';
+import type { AnyLimiter, ByPolicy } from '../limiter/api.ts';
 import { cost as checkCost, functions, checkOptionNames, listOf, oneOf } from '../internal/options.ts';
 import type { ClientAddressOptions } from './client-address.ts';
+import { mayBePolicy } from './cost-parts.ts';
 import { HEADER_STYLES, type HeaderStyle } from './headers.ts';
 
-/** The methods of a limiter that a guard uses. Every limiter of Sluice has them. */
+/**
+ * The methods of a limiter that a guard uses. Every limiter of Sluice has them. A guard also uses the limiter's `settle`, which is
+ * not listed here because it would have the name of an option, and callbacks in the options would lose the types of their
+ * parameters. Without that method, the costs of requests that are settled must be numbers.
+ */
 export type GuardLimiter = Pick<AnyLimiter, 'take' | 'peek' | 'refund' | 'release' | 'takeMany'> &
   Partial<Pick<AnyLimiter, 'keep'>>;
 
@@ -27,20 +32,29 @@ export interface Limit<Q> {
    * If it returns `false`, this limit does not apply to the request.
    */
   readonly key?: ((request: Q) => MaybePromise<string | false | undefined>) | undefined;
-  /** How many units the request costs. Default 1. */
-  readonly cost?: number | ((request: Q) => MaybePromise<number>) | undefined;
+  /**
+   * How many units the request costs, or how many by policy, as in `{ requests: 1, tokens: 4200 }`. Default 1. A policy that is
+   * not named costs 1. If a guard has several limits, a cost may also name policies of the other limits.
+   */
+  readonly cost?: ByPolicy | ((request: Q) => MaybePromise<ByPolicy>) | undefined;
   /** The limiter's tier that applies to the request. Default: none, which means the limiter's own policies. */
   readonly tier?: string | ((request: Q) => MaybePromise<string | undefined>) | undefined;
+  /** The limiter's class that applies to the request, which says how much of each policy the request must leave free. */
+  readonly class?: string | ((request: Q) => MaybePromise<string | undefined>) | undefined;
   /**
    * Computes the final cost when the response has been sent. The difference from the charged cost is refunded or charged.
-   * If the function returns `undefined`, the charged cost is kept.
+   * If the function returns `undefined`, the charged cost is kept. If it returns an object, so is the charged cost of every
+   * policy that the object does not name.
    */
-  readonly settle?: ((request: Q, outcome: Outcome) => MaybePromise<number | undefined>) | undefined;
+  readonly settle?: ((request: Q, outcome: Outcome) => MaybePromise<ByPolicy | undefined>) | undefined;
 }
 
 /** Which limits apply to a request, and how the client is answered. `Q` is the type of the framework's request. */
 export interface GuardOptions<Q> extends Partial<Limit<Q>>, ClientAddressOptions {
-  /** Several limits, instead of `limiter` or in addition to it. A request is charged to all of them or to none. */
+  /**
+   * Several limits, instead of `limiter` or in addition to it. A request is charged to all of them or to none. If `cost`, `class`
+   * or `settle` are given without a `limiter`, they apply to each of these limits that does not have its own.
+   */
   readonly limits?: readonly Limit<Q>[] | undefined;
   /** Returns true to exempt the request from all limits. */
   readonly skip?: ((request: Q) => MaybePromise<boolean>) | undefined;
@@ -68,7 +82,7 @@ export interface GuardOptions<Q> extends Partial<Limit<Q>>, ClientAddressOptions
   readonly headers?: HeaderStyle | readonly HeaderStyle[] | false | undefined;
 }
 
-const LIMIT_OPTIONS = ['limiter', 'key', 'cost', 'tier', 'settle'] as const;
+const LIMIT_OPTIONS = ['limiter', 'key', 'cost', 'tier', 'class', 'settle'] as const;
 
 const GUARD_OPTIONS = [
   ...LIMIT_OPTIONS,
@@ -147,24 +161,63 @@ export function checked<Q>(options: GuardOptions<Q>): GuardOptions<Q> {
   return options;
 }
 
+/** Options that describe limits: one limit, several limits, or both. */
+export type LimitsGiven<Q> = Partial<Limit<Q>> & Pick<GuardOptions<Q>, 'limits'>;
+
+/** Lists the limits that options describe, without validating them. */
+export function listLimits<Q>({ limits = [], ...own }: LimitsGiven<Q>): readonly Partial<Limit<Q>>[] {
+  const listed = listOf('rateLimit.limits', limits);
+  if (Object.keys(own).length === 0) return listed;
+  const { limiter, key, tier, ...shared } = own;
+  // A key or a tier belongs to a limiter, so both require a limiter next to them.
+  const isShared = [limiter, key, tier].every((value) => value === undefined) && listed.length > 0;
+  return isShared ? listed.map((limit) => withDefaults(limit, shared)) : [own, ...listed];
+}
+
+/** Adds the members that the limit itself does not have. Anything that is not an object is returned unchanged. */
+function withDefaults<Q>(limit: Limit<Q>, shared: Partial<Limit<Q>>): Limit<Q> {
+  if (typeof limit !== 'object' || limit === null) return limit;
+  const own = Object.entries(limit).filter(([, value]) => value !== undefined);
+  return { ...shared, ...(Object.fromEntries(own) as unknown as Limit<Q>) };
+}
+
 export function limitsOf<Q>(options: GuardOptions<Q>): readonly Limit<Q>[] {
-  const { limiter, key, cost, tier, settle, limits = [] } = options;
-  // `key`, `cost`, `tier` and `settle` require a `limiter` next to them, because each entry of `limits` has its own such options.
-  const own = { limiter, key, cost, tier, settle };
-  const isOwn = Object.values(own).some((value) => value !== undefined);
-  const found = [...(isOwn ? [own] : []), ...listOf('rateLimit.limits', limits)];
+  const { limiter, limits } = options;
+  const own = Object.fromEntries(
+    LIMIT_OPTIONS.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])),
+  );
+  const found = listLimits<Q>({ ...own, limits });
   if (found.length === 0) throw new SluiceError('ERR_MISSING_OPTION', 'rateLimit.limiter', limiter);
-  return found.map((limit) => checkedLimit(limit as Limit<Q>));
+  const checked = found.map((limit) => checkedLimit(limit as Limit<Q>));
+  const limiters = checked.map((limit) => limit.limiter);
+  for (const limit of checked) checkFixedCost(limit.cost, limiters);
+  return checked;
 }
 
 function checkedLimit<Q>(limit: Limit<Q>): Limit<Q> {
-  const { limiter, cost } = checkOptionNames('rateLimit.limits', limit, LIMIT_OPTIONS);
+  const { limiter } = checkOptionNames('rateLimit.limits', limit, LIMIT_OPTIONS);
   if (limiter === undefined) throw new SluiceError('ERR_MISSING_OPTION', 'rateLimit.limiter', limiter);
   if (!isLimiter(limiter)) {
     const hint = typeof limiter === 'string' ? `createLimiter('${limiter as string}')` : '';
     throw new SluiceError('ERR_OPTIONS', 'rateLimit.limiter', limiter, hint, 'must be a limiter');
   }
-  if (cost !== undefined && typeof cost !== 'function') checkCost(cost, 'rateLimit.cost');
   functions('rateLimit', limit, ['key', 'settle']);
   return limit;
+}
+
+/** Validates a cost that is the same for all requests. */
+function checkFixedCost(cost: Limit<never>['cost'], limiters: readonly object[]): void {
+  if (cost === undefined || typeof cost === 'function') return;
+  if (typeof cost !== 'object' || cost === null) return void checkCost(cost, 'rateLimit.cost');
+  for (const [name, units] of Object.entries(cost)) {
+    if (!mayBePolicy(limiters, name))
+      throw new SluiceError(
+        'ERR_COST',
+        `rateLimit.cost.${name}`,
+        units,
+        '',
+        'is not a policy of any limiter',
+      );
+    if (units !== undefined) checkCost(units, `rateLimit.cost.${name}`);
+  }
 }

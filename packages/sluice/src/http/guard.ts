@@ -5,9 +5,19 @@
 import type { Decision, MaybePromise } from '../engine/contract.ts';
 import { SluiceError, StoreUnavailable } from '../internal/errors.ts';
 import { warnOnce } from '../internal/warn.ts';
+import type { ByPolicy } from '../limiter/api.ts';
 import { all, chain, isPromise, ignoreFailure } from '../internal/maybe-promise.ts';
 import { type Addressed, addressKeyOf } from './address-key.ts';
-import { type Charge, type Entry, type Marked, PASSED, refundAll, withEarlier } from './charges.ts';
+import {
+  type Charge,
+  type Entry,
+  givenBack,
+  type Marked,
+  PASSED,
+  refundAll,
+  withEarlier,
+} from './charges.ts';
+import { costPart, onceEach } from './cost-parts.ts';
 import {
   checked,
   type GuardLimiter,
@@ -63,24 +73,33 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
   const { skip, shadow = false, onDenied, onUnavailable, status = 429, body, headers } = options;
   const { trustProxy, ipv6Prefix } = options;
   const limits = limitsOf(options);
+  const limiters = limits.map(({ limiter }) => limiter);
   const pairs = headers === false ? () => [] : headerWriter({ style: headers });
   const addressKey = addressKeyOf({ trustProxy, ipv6Prefix }, view);
 
-  function chargeOf(limit: Limit<Q>, request: Q): MaybePromise<Charge | undefined> {
-    const { limiter, key, cost = 1, tier } = limit;
-    if (key === undefined && typeof cost === 'number' && typeof tier !== 'function')
-      return { limiter, key: addressKey(request), cost, tier };
+  /** `ask` calls a function with the request, once if several limits share the function. */
+  function chargeOf(
+    limit: Limit<Q>,
+    request: Q,
+    ask?: <T>(call: (request: Q) => T) => T,
+  ): MaybePromise<Charge | undefined> {
+    const { limiter, key, cost = 1, tier, class: name } = limit;
+    const isFixed = typeof tier !== 'function' && typeof name !== 'function';
+    if (key === undefined && typeof cost === 'number' && isFixed)
+      return { limiter, key: addressKey(request), cost, tier, class: name };
+    const called = <T>(call: (request: Q) => T): T => (ask === undefined ? call(request) : ask(call));
     return chain(key === undefined ? undefined : key(request), (subject) =>
       subject === false
         ? undefined
-        : chain(typeof cost === 'function' ? cost(request) : cost, (price) =>
-            chain(typeof tier === 'function' ? tier(request) : tier, (level) => ({
-              limiter,
-              // A client without a key of its own is limited by its address. Otherwise, all such clients would share one limit.
-              key: subject ?? addressKey(request),
-              cost: price,
-              tier: level,
-            })),
+        : chain(typeof cost === 'function' ? called(cost) : cost, (price) =>
+            chain(typeof tier === 'function' ? tier(request) : tier, (level) =>
+              chain(typeof name === 'function' ? called(name) : name, (kind) => {
+                // A client without a key of its own is limited by its address. Otherwise, all such clients would share one
+                // limit.
+                const charge = { limiter, key: subject ?? addressKey(request), tier: level, class: kind };
+                return { ...charge, cost: costPart(limiters, charge, price) };
+              }),
+            ),
           ),
     );
   }
@@ -93,10 +112,11 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
 
   /** Turns a synchronous throw into a rejected promise, so that the promises of the other limits are still awaited. */
   function chargesOf(request: Q): MaybePromise<(Charge | undefined)[]> {
+    const ask = onceEach(request);
     return all(
       limits.map((limit) => {
         try {
-          return chargeOf(limit, request);
+          return chargeOf(limit, request, ask);
         } catch (error) {
           return Promise.reject(error);
         }
@@ -106,9 +126,10 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
 
   function takeOne(request: Q, charge: Charge | undefined, index = 0): MaybePromise<Verdict> {
     if (charge === undefined) return PASS;
-    const { limiter, key, cost, tier } = charge;
+    const { limiter, key, cost, tier, class: name } = charge;
     // Most charges are one unit without a tier. Limiters decide them faster if they get no options.
-    const decision = cost === 1 && tier === undefined ? limiter.take(key) : limiter.take(key, { cost, tier });
+    const isPlain = cost === 1 && tier === undefined && name === undefined;
+    const decision = isPlain ? limiter.take(key) : limiter.take(key, { cost, tier, class: name });
     return isPromise(decision)
       ? decision.then((later) => verdictOn(request, [{ charge, index, decision: later, open: true }]))
       : verdictOn(request, [{ charge, index, decision, open: true }]);
@@ -160,10 +181,14 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
     return async (outcome) => {
       const now = own.filter((entry) => entry.open && isOpenLater(entry));
       for (const entry of now) entry.open = false;
+      const ask = onceEach(request, outcome);
+      // Not an async function, so that a charge on a synchronous store is settled as early as possible.
+      const finalCost = ({ charge, index }: Entry): MaybePromise<ByPolicy | undefined> => {
+        const { settle } = limits[index];
+        return settle && chain(ask(settle), (cost) => costPart(limiters, charge, cost));
+      };
       await Promise.all(
-        now.map((entry) =>
-          settleOne(request, entry, limits[entry.index], outcome).catch((error) => tell(request, error)),
-        ),
+        now.map((entry) => settleOne(entry, () => finalCost(entry)).catch((error) => tell(request, error))),
       );
     };
   }
@@ -221,6 +246,7 @@ function isSetupError(error: unknown): error is SluiceError {
 }
 
 /** Renews the place that a charge holds, if it holds one, until it is released. */
-function keepPlace({ charge: { limiter, key, cost, tier }, decision: of }: Entry): void {
-  if (of.held === true) limiter.keep?.(key, { cost, tier, of });
+function keepPlace(entry: Entry): void {
+  const { limiter, key } = entry.charge;
+  if (entry.decision.held === true) limiter.keep?.(key, givenBack(entry));
 }

@@ -5,6 +5,8 @@ import type { Inherit } from '../policy/inherit.ts';
 import type { Policies } from '../policy/named-policies.ts';
 import type { ByPolicy } from './cost.ts';
 
+export type { ByPolicy } from './cost.ts';
+
 /** Options of verbs that have a cost. A number that is passed instead of the options is the cost. */
 export interface CostOptions<Tier extends string = string, Name extends string = string> {
   /**

@@ -15,10 +15,15 @@ export function costOn(plan: Plan, given: ByPolicy, unnamed: number, option = 'c
   checkNames(plan, given, option);
   return collapsed(
     plan.policies.map((policy) => {
-      const cost = given[policy.name];
+      const cost = partOf(given, policy.name);
       return cost === undefined ? unnamed : checkCost(cost, `${option}.${policy.name}`);
     }),
   );
+}
+
+/** The number for a policy. A policy that is named `constructor` must not find that member of every object. */
+function partOf(given: Exclude<ByPolicy, number>, name: string): number | undefined {
+  return Object.hasOwn(given, name) ? given[name] : undefined;
 }
 
 /** Throws if a name is not a policy that can be charged. */
@@ -78,7 +83,7 @@ export function keepOn(
   if (given === undefined) return undefined;
   if (typeof given === 'object' && given !== null) checkNames(plan, given, option);
   const units = plan.policies.map(({ name, limit, algorithm }) => {
-    const keep = typeof given === 'object' && given !== null ? given[name] : given;
+    const keep = typeof given === 'object' && given !== null ? partOf(given, name) : given;
     const kept =
       keep === undefined ? 0 : checkKeep(keep, typeof given === 'object' ? `${option}.${name}` : option);
     if (limit === Infinity || algorithm.countsDenials === true) return 0;

@@ -9,6 +9,7 @@ import {
 } from '../engine/contract.ts';
 import { duration } from '../internal/duration.ts';
 import { DeniedError, SluiceError } from '../internal/errors.ts';
+import { HAS_POLICY, type Named } from '../internal/policy-names.ts';
 import { chain, ignoreFailure } from '../internal/maybe-promise.ts';
 import { bound, keyOf, checkOptionNames, oneOf } from '../internal/options.ts';
 import { INHERIT } from '../policy/inherit.ts';
@@ -128,8 +129,9 @@ export function createLimiter(
     return room.wait(key, { cost, signal, priority, timeout: patience });
   }
 
-  const limiter: AnyLimiter = {
+  const limiter: AnyLimiter & Named = {
     ...verbs,
+    [HAS_POLICY]: (policy, key, tier) => plans.has(policy, key, tier),
     reserve(key, options) {
       const { maxDelay, ...cost } = optionsOf<ReserveOptions>(options, RESERVE);
       const charge = chargeOf(key, cost);

@@ -25,7 +25,13 @@ export function plansOf(
   name: string | undefined,
   tiers: { readonly [tier: string]: Policies },
   inherit: Inherit | undefined,
-): Plans & { readonly shape: Shape; readonly fixed: readonly Plan[] } {
+): Plans & {
+  readonly shape: Shape;
+  /** All plans except those of a policy function. */
+  readonly fixed: readonly Plan[];
+  /** Whether a cost may name this policy. Without a key, undefined if a policy function decides. */
+  has(policy: string, key?: string, tier?: string): boolean | undefined;
+} {
   const isByKey = typeof policies === 'function';
   if (isByKey) name ??= `by key ${++unnamed}`;
   const fixed = [...(isByKey ? [] : [policies]), ...Object.values(tiers)];
@@ -36,7 +42,6 @@ export function plansOf(
   const byTier = new Map(Object.keys(tiers).map((tier, i) => [tier, tierPlans[i]]));
   return {
     base,
-    /** All plans except those of a policy function. */
     fixed: plans,
     shape: shapeOf(isByKey ? policies : undefined, fixed, plans, inherit),
     of(key, tier) {
@@ -45,6 +50,10 @@ export function plansOf(
       if (plan !== undefined) return plan;
       throw new SluiceError('ERR_TIER', 'tier', tier, `tiers: ${[...byTier.keys()].join(', ') || 'none'}`);
     },
+    has(policy, key, tier) {
+      if (key !== undefined) return hasPolicy(this.of(key, tier), policy);
+      return plans.some((plan) => hasPolicy(plan, policy)) || (isByKey ? undefined : false);
+    },
     /** Every plan that has its own row. Plans with different signatures have different rows. */
     all(key) {
       const first = own(key);
@@ -52,6 +61,10 @@ export function plansOf(
       return [first, ...tierPlans.filter(apart)];
     },
   };
+}
+
+function hasPolicy({ policies, slots }: Plan, name: string): boolean {
+  return policies.some((own) => own.name === name) || slots.some((other) => other.name === name);
 }
 
 /** The properties that limiters with the same name must have in common to share rows. */

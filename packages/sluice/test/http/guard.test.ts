@@ -10,6 +10,7 @@ import {
   type View,
 } from '../../src/http/index.ts';
 import {
+  type AnyLimiter,
   concurrency,
   createLimiter,
   type Decision,
@@ -49,6 +50,12 @@ function foreign<T>(promise: Promise<T>): Promise<T> {
   return Object.defineProperty({} as Promise<T>, 'then', {
     value: (...on: Parameters<typeof promise.then>) => foreign(promise.then(...on)),
   });
+}
+
+/** A limiter of the user's own, which has no `settle`. */
+function withoutSettle(limiter: AnyLimiter): GuardLimiter {
+  const own = { ...limiter, settle: undefined };
+  return own;
 }
 
 /** Asserts that a verdict was returned synchronously. */
@@ -243,10 +250,18 @@ describe('Retry-After for clients that wait for the same window', () => {
 });
 
 describe('settling', () => {
-  async function settled(final: number | undefined | Promise<number>, cost = 3, limit = 10): Promise<number> {
+  async function settled(
+    final: number | undefined | Promise<number>,
+    { limit = 10, cost = 3, isSettling = true } = {},
+  ): Promise<number> {
     const limiter = perHour(limit);
     const { settle } = synchronous(
-      guardOf({ limiter, cost, settle: () => final, key: () => 'k' })(request()),
+      guardOf({
+        limiter: isSettling ? limiter : withoutSettle(limiter),
+        cost,
+        settle: () => final,
+        key: () => 'k',
+      })(request()),
     );
     expect(limiter.peek('k').remaining).toBe(limit - cost);
     await settle?.(out());
@@ -264,6 +279,7 @@ describe('settling', () => {
     ['rejects NaN and keeps the cost', Number.NaN, 3],
   ])('%s', async (_, final, charged) => {
     expect(await settled(final)).toBe(charged);
+    expect(await settled(final, { isSettling: false })).toBe(charged);
   });
 
   it('charges a final cost beyond one window in full', async () => {
@@ -330,19 +346,30 @@ describe('settling', () => {
     expect(onUnavailable).toHaveBeenCalledExactlyOnceWith(asked, told);
   });
 
-  it.each([0, 1, 3])('to a cost of %d releases only what this request held', async (final) => {
-    const limiter = createLimiter({
-      rate: fixedWindow({ limit: 10, per: '1h' }),
-      atOnce: concurrency({ limit: 3, lease: '1m' }),
-    });
-    const guard = guardOf({ limiter, key: () => 'k', settle: () => final });
-    const { settle } = synchronous(guard(request()));
-    synchronous(guard(request()));
-    await settle?.(out());
-    const [rate, atOnce] = limiter.peek('k').policies;
-    expect(rate?.remaining).toBe(10 - 1 - final);
-    expect(atOnce?.remaining).toBe(2);
-  });
+  it.each([
+    [0, true],
+    [1, true],
+    [3, true],
+    [0, false],
+    [1, false],
+    [3, false],
+  ])(
+    'to a cost of %d releases only what this request held (limiter has settle: %s)',
+    async (final, isSettling) => {
+      const limiter = createLimiter({
+        rate: fixedWindow({ limit: 10, per: '1h' }),
+        atOnce: concurrency({ limit: 3, lease: '1m' }),
+      });
+      const charged = isSettling ? limiter : withoutSettle(limiter);
+      const guard = guardOf({ limiter: charged, key: () => 'k', settle: () => final });
+      const { settle } = synchronous(guard(request()));
+      synchronous(guard(request()));
+      await settle?.(out());
+      const [rate, atOnce] = limiter.peek('k').policies;
+      expect(rate?.remaining).toBe(10 - 1 - final);
+      expect(atOnce?.remaining).toBe(2);
+    },
+  );
 });
 
 describe('a later guard', () => {
@@ -526,6 +553,18 @@ describe('createGuard throws for', () => {
       /rateLimit.body must be .*a function/,
     ],
     ['a negative cost', { limiter, cost: -1 }, /rateLimit.cost must be/],
+    ['a cost of null', { limiter, cost: null }, /rateLimit.cost must be/],
+    ['a negative cost of a policy', { limiter, cost: { default: -1 } }, /rateLimit.cost.default must be/],
+    [
+      'a cost of an unknown policy',
+      { limiter, cost: { tokens: 1 } },
+      /rateLimit.cost.tokens is not a policy/,
+    ],
+    [
+      'a shared cost of a policy that no limit has',
+      { cost: { tokens: 1 }, limits: [{ limiter }, { limiter }] },
+      /rateLimit.cost.tokens is not a policy/,
+    ],
     ['a status that no response can have', { limiter, status: 42 }, /rateLimit.status must be/],
     ['an unknown header style', { limiter, headers: 'draft-0' }, /draft-11, legacy, github, sharkey/],
     ['headers that are not a list', { limiter, headers: 11 }, /rateLimit.headers must be a list/],

@@ -197,6 +197,28 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect((await get('/login?status=200')).status).toBe(429);
     });
 
+    it('charges several limiters by policy with one cost, settles what was used, and lets a class use only its share', async () => {
+      const user = createLimiter({ requests: fixedWindow({ limit: 4, per: '1h' }) });
+      const team = createLimiter(
+        { tokens: fixedWindow({ limit: 1000, per: '1h' }) },
+        { classes: { batch: { keep: 0.5 } } },
+      );
+      const key = () => 'k';
+      const get = await serve({
+        cost: () => ({ requests: 1, tokens: 400 }),
+        settle: (_, { status }) => (status === 401 ? 0 : { tokens: 250 }),
+        limits: [
+          { limiter: user, key },
+          { limiter: team, key, class: 'batch' },
+        ],
+      });
+      const left = () => [user.peek('k').remaining, team.peek('k').remaining];
+      expect((await get('/login?status=200')).status).toBe(200);
+      await expect.poll(left).toEqual([3, 750]);
+      expect((await get('/login?status=200')).status).toBe(429);
+      expect(left()).toEqual([3, 750]);
+    });
+
     it('releases a held place when the response has been sent', async () => {
       const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
       const gate = aGate();

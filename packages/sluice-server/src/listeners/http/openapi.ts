@@ -8,13 +8,21 @@ const key = {
   description: 'Identifies the user or resource to limit, for example by a user ID.',
 };
 const limit = { type: 'string', description: 'The name of a limit in the configuration.' };
-const cost = {
-  type: 'number',
-  minimum: 0,
-  maximum: 2 ** 53,
+const cost = byPolicy({
   default: 1,
-  description: 'Number of units to charge. 0 checks without charging.',
-};
+  description:
+    'Number of units, or an object with a number for each policy by name. In a take, 0 checks without charging, and a policy that is not named costs 1. In a refund, it gets nothing back.',
+});
+const charged = byPolicy({ description: 'The units that were charged: the cost of the take.' });
+const used = byPolicy({
+  description: 'The units that were used. The charge of a policy that is not named is kept.',
+});
+const keep = byPolicy({
+  description:
+    'How much of each policy must still be free after the take. A number below 1 is a fraction of the limit; a whole number is units.',
+});
+const className = { type: 'string', description: 'Name of a class in the configuration.' };
+const at = { type: 'number', description: 'The `at` of the decision that made the charge.' };
 const tier = { type: 'string', description: 'Name of a tier in the configuration.' };
 const mode = {
   enum: ['whole', 'partial', 'always'],
@@ -34,6 +42,7 @@ const POLICY_STATE = object({
   remaining: units,
   retryAfter: time,
   resetAfter: time,
+  taken: { ...number, description: 'Number of units that this policy was charged.' },
   refill: {
     description:
       'When more units than `remaining` become available. With `even`, one unit is replenished every `window` / `limit`. With `whole`, all units are replenished after `resetAfter`. A number is the time until the next unit in milliseconds, and null means never.',
@@ -44,7 +53,11 @@ const POLICY_STATE = object({
 const DECISION = object(
   {
     allowed: { type: 'boolean' },
-    taken: { ...number, description: 'Number of units that were charged.' },
+    taken: {
+      ...number,
+      description:
+        'Number of units that were charged. If the policies were charged differently, the largest number.',
+    },
     limit: {
       ...units,
       description: '`limit`, `remaining`, `retryAfter` and `resetAfter` are those of the limiting policy.',
@@ -55,9 +68,15 @@ const DECISION = object(
     policy: text,
     policies: { type: 'array', items: ref('PolicyState') },
     source: { enum: ['store', 'deny-cache', 'lease', 'fallback'] },
+    at: {
+      ...number,
+      description:
+        'Time of the charge, in milliseconds since 1970. Pass it to refund and settle to correct this charge.',
+    },
+    held: { type: 'boolean', description: 'Whether a place is held (concurrency).' },
     shadowed: { const: true, description: 'The take would have been denied, but shadow mode let it pass.' },
   },
-  ['shadowed'],
+  ['at', 'held', 'shadowed'],
 );
 
 const PROBLEM = object(
@@ -73,13 +92,26 @@ const HEADERS = Object.fromEntries(
 const VERBS = {
   take: [
     'Charge a key if its limit allows it',
-    object({ limit, key, cost, tier, mode }, ['cost', 'tier', 'mode']),
+    object({ limit, key, cost, tier, mode, keep, class: className }, [
+      'cost',
+      'tier',
+      'mode',
+      'keep',
+      'class',
+    ]),
   ],
   peek: [
     'Return the decision that take would return, without charging anything',
-    object({ limit, key, cost, tier }, ['cost', 'tier']),
+    object({ limit, key, cost, tier, keep, class: className }, ['cost', 'tier', 'keep', 'class']),
   ],
-  refund: ['Give units back, up to the full limit', object({ limit, key, cost, tier }, ['cost', 'tier'])],
+  refund: [
+    'Give units back, up to the full limit',
+    object({ limit, key, cost, tier, at }, ['cost', 'tier', 'at']),
+  ],
+  settle: [
+    'Correct a charge to what was used',
+    object({ limit, key, charged, used, tier, at }, ['tier', 'at']),
+  ],
   block: ['Deny a key for a given duration', object({ limit, key, duration })],
   reset: ['Delete the usage and the manual block of a key', object({ limit, key })],
 } as const;
@@ -87,6 +119,11 @@ const VERBS = {
 function object(properties: object, optional: readonly string[] = [], isOpen = false): object {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
   return { type: 'object', properties, required, ...(!isOpen && { additionalProperties: false }) };
+}
+
+function byPolicy(rest: object): object {
+  const units = { type: 'number', minimum: 0, maximum: 2 ** 53 };
+  return { oneOf: [units, { type: 'object', additionalProperties: units }], ...rest };
 }
 
 function ref(name: string): object {

@@ -38,6 +38,7 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
     ['/v1/take', verb('take')],
     ['/v1/peek', verb('peek')],
     ['/v1/refund', verb('refund')],
+    ['/v1/settle', verb('settle')],
     ['/v1/block', verb('block', 'admin')],
     ['/v1/reset', verb('reset', 'admin')],
     ['/v1/limits', get(() => json(limitsOf(core)))],
@@ -77,14 +78,17 @@ function pageRoutes(folder: string | undefined): [path: string, route: Route][] 
 
 /** The limits of the configuration, for the page and for people. */
 function limitsOf({ config }: Core): unknown {
-  return [...config.limits.values()].map(({ name, text: policies, tiers, overrides, mode, shadow }) => ({
-    name,
-    policies,
-    tiers: Object.keys(tiers),
-    overrides: overrides.length,
-    mode,
-    shadow,
-  }));
+  return [...config.limits.values()].map(
+    ({ name, text: policies, tiers, classes, overrides, mode, shadow }) => ({
+      name,
+      policies,
+      tiers: Object.keys(tiers),
+      classes: Object.keys(classes),
+      overrides: overrides.length,
+      mode,
+      shadow,
+    }),
+  );
 }
 
 const get = (answer: Route['answer']): Route => ({ method: 'GET', access: 'client', answer });

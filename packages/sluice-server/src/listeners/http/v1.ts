@@ -1,4 +1,4 @@
-/** Handles POST /v1/take, peek, refund, block and reset, for one operation or a list that is answered in order. */
+/** Handles POST /v1/take, peek, refund, settle, block and reset, for one operation or a list that is answered in order. */
 import { type Decision, type MaybePromise, SluiceError } from 'sluice';
 import { rateLimitHeaders } from 'sluice/http';
 import { type Core, UnknownLimit, type Verdict } from '../../core/core.ts';
@@ -86,15 +86,17 @@ function checkAll(core: Core, verb: Verb, list: unknown[], maxKey: number): Oper
 function ask(
   core: Core,
   verb: Verb,
-  { limit, key, cost, tier, mode, duration = 0 }: Operation,
+  { limit, key, cost, charged, used = 0, tier, mode, duration = 0, keep, class: name, at }: Operation,
 ): MaybePromise<Verdict> {
   switch (verb) {
     case 'take':
-      return core.take(limit, key, { cost, tier, mode });
+      return core.take(limit, key, { cost, tier, mode, keep, class: name });
     case 'peek':
-      return core.peek(limit, key, { cost, tier });
+      return core.peek(limit, key, { cost, tier, keep, class: name });
     case 'refund':
-      return core.refund(limit, key, { cost, tier });
+      return core.refund(limit, key, { cost, tier, at });
+    case 'settle':
+      return core.settle(limit, key, { charged, used, tier, at });
     case 'reset':
       return core.reset(limit, key);
     case 'block':

@@ -1,5 +1,6 @@
 /** The commands CL.THROTTLE, whose limit is given in each call, and THROTTLE, which names a limit of the configuration. */
 import type { Core } from '../../core/core.ts';
+import type { AskOptions } from '../../core/limit.ts';
 import { chain, isPromise } from '../../core/maybe-promise.ts';
 import { detachedCopy } from '../../core/detached-copy.ts';
 import { type Command, RespError } from './command.ts';
@@ -36,8 +37,8 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
       'throttle',
       {
         summary: 'Checks a limit of the configuration. The reply has the same format as that of CL.THROTTLE.',
-        usage: 'key limit [cost] [TIER tier]',
-        arity: [2, 5],
+        usage: 'key limit [cost] [TIER tier] [CLASS class]',
+        arity: [2, 7],
         hasKey: true,
         run(words) {
           const options = words.length > 3 ? optionsOf(words.slice(3)) : undefined;
@@ -51,17 +52,36 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
   ];
 }
 
-function optionsOf(words: readonly string[]): { cost: number | undefined; tier: string | undefined } {
-  const isCost = words.length === 1 || words.length === 3;
-  const [name, tier] = isCost ? words.slice(1) : words;
-  if (name !== undefined && name.toLowerCase() !== 'tier') throw new RespError('ERR', 'syntax error');
-  const cost = isCost ? words[0] : undefined;
-  if (cost !== undefined && !/^\d{1,15}(\.\d{1,15})?$/.test(cost))
-    throw new RespError('ERR', `cost must be a number, 0 or more; got '${cost.slice(0, 40)}'`);
-  return {
-    cost: cost === undefined ? undefined : Number(cost),
-    tier: tier === undefined ? undefined : textOf(tier),
-  };
+function optionsOf(words: readonly string[]): AskOptions {
+  const hasCost = words.length % 2 === 1;
+  const options: { cost?: AskOptions['cost']; tier?: string; class?: string } = {};
+  if (hasCost) options.cost = costOf(words[0]);
+  for (let i = hasCost ? 1 : 0; i < words.length; i += 2) {
+    const name = words[i].toLowerCase();
+    if ((name !== 'tier' && name !== 'class') || options[name] !== undefined)
+      throw new RespError('ERR', 'syntax error');
+    options[name] = textOf(words[i + 1]);
+  }
+  return options;
+}
+
+const UNITS = /^\d{1,15}(\.\d{1,15})?$/;
+
+/** Parses a cost, which is a number such as '3' or numbers by policy such as 'requests=1,tokens=4200'. */
+function costOf(word: string): NonNullable<AskOptions['cost']> {
+  if (UNITS.test(word)) return Number(word);
+  const parts = word.split(',').map((part) => {
+    // Names may contain '=', and numbers do not.
+    const end = part.lastIndexOf('=');
+    return [textOf(part.slice(0, Math.max(end, 0))), part.slice(end + 1)] as const;
+  });
+  const names = new Set(parts.map(([name]) => name));
+  if (names.has('') || names.size < parts.length || !parts.every(([, units]) => UNITS.test(units)))
+    throw new RespError(
+      'ERR',
+      `cost must be a number, 0 or more, or numbers by policy such as requests=1,tokens=4200; got '${word.slice(0, 40)}'`,
+    );
+  return Object.fromEntries(parts.map(([name, units]) => [name, Number(units)]));
 }
 
 /**

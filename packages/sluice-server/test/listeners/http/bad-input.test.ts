@@ -7,7 +7,8 @@ import { serving } from '../../serving.ts';
 const LIMITS = `
 limits:
   api: 3/h
-  search: { policies: 2/h, tiers: { pro: 10/h }, overrides: { own: 5/h } }
+  search: { policies: 2/h, tiers: { pro: 10/h }, overrides: { own: 5/h, free: unlimited } }
+  model: { policies: { requests: 3/h, tokens: 9/h }, classes: { batch: { keep: 0.3 } } }
 domain: edge
 descriptors:
   - key: ip
@@ -35,6 +36,48 @@ describe('invalid input', () => {
     ['/v1/take', { limit: 'api', key: 'a', cost: 1e300 }, 400, /cost must be at most 2\^53/],
     ['/v1/peek', { limit: 'api', key: 'a', cost: 2 ** 53 + 2 }, 400, /cost must be at most 2\^53/],
     ['/v1/take', { limit: 'api', key: 'a', cost: '1' }, 400, /cost must be/],
+    ['/v1/take', { limit: 'api', key: 'a', cost: null }, 400, /cost must be/],
+    ['/v1/take', { limit: 'api', key: 'a', cost: [1] }, 400, /cost must be/],
+    [
+      '/v1/take',
+      { limit: 'model', key: 'a', cost: { tokens: -1 } },
+      400,
+      /cost.tokens must be a finite number/,
+    ],
+    [
+      '/v1/take',
+      { limit: 'search', key: 'free', cost: { default: -1 } },
+      400,
+      /cost.default must be a finite/,
+    ],
+    ['/v1/take', { limit: 'model', key: 'a', cost: { tokens: null } }, 400, /cost.tokens must be a finite/],
+    ['/v1/take', { limit: 'model', key: 'a', cost: { tokens: 1e300 } }, 400, /cost.tokens must be at most/],
+    ['/v1/take', { limit: 'model', key: 'a', cost: { tokns: 1 } }, 400, /cost.tokns is not a policy/],
+    ['/v1/peek', { limit: 'model', key: 'a', cost: { tokns: 1 } }, 400, /cost.tokns is not a policy/],
+    ['/v1/refund', { limit: 'model', key: 'a', cost: { tokns: 1 } }, 400, /cost.tokns is not a policy/],
+    ['/v1/take', '{"limit":"model","key":"a","cost":{"__proto__":1}}', 400, /cost.__proto__ is not a policy/],
+    [
+      '/v1/take',
+      { limit: 'model', key: 'a', cost: { tokens: 2 }, mode: 'partial' },
+      400,
+      /cost must be a number with mode/,
+    ],
+    ['/v1/take', { limit: 'model', key: 'a', class: 'bulk' }, 400, /class must be one of these \(batch\)/],
+    ['/v1/take', { limit: 'model', key: 'a', class: 1 }, 400, /class must be a string; got 1/],
+    ['/v1/take', { limit: 'model', key: 'a', class: 'batch', keep: 0.5 }, 400, /keep is not an option here/],
+    ['/v1/take', { limit: 'model', key: 'a', keep: 1.5 }, 400, /keep must be a fraction/],
+    ['/v1/take', { limit: 'model', key: 'a', keep: -1 }, 400, /keep must be a fraction/],
+    ['/v1/take', { limit: 'model', key: 'a', keep: '0.3' }, 400, /keep must be a number/],
+    ['/v1/take', { limit: 'model', key: 'a', keep: { tokens: null } }, 400, /keep must be a number/],
+    ['/v1/peek', { limit: 'model', key: 'a', keep: { tokns: 0.3 } }, 400, /keep.tokns is not a policy/],
+    ['/v1/refund', { limit: 'model', key: 'a', keep: 0.3 }, 400, /unknown name "keep" in refund/],
+    ['/v1/refund', { limit: 'model', key: 'a', at: 'now' }, 400, /at must be a number/],
+    ['/v1/refund', { limit: 'model', key: 'a', at: -1 }, 400, /at must be/],
+    ['/v1/refund', { limit: 'model', key: 'a', at: 1e15 }, 400, /at must be/],
+    ['/v1/settle', { limit: 'model', key: 'a', used: 1 }, 400, /charged must be a finite number/],
+    ['/v1/settle', { limit: 'model', key: 'a', charged: 1 }, 400, /used must be a finite number/],
+    ['/v1/settle', { limit: 'model', key: 'a', charged: 1, used: { tokns: 1 } }, 400, /used.tokns is not/],
+    ['/v1/settle', { limit: 'model', key: 'a', charged: 1, used: 2, at: 1e15 }, 400, /at must be/],
     ['/v1/take', { limit: 'api', key: 'a', mode: 'x' }, 400, /mode must be/],
     ['/v1/take', { limit: 'api', key: 'a', tier: 'x' }, 400, /tier is not a tier of this limiter/],
     ['/v1/take', { limit: 'search', key: 'a', tier: '\0own' }, 400, /is not a tier/],
@@ -76,6 +119,8 @@ describe('invalid input', () => {
     const problem = (await response.json()) as { status: number; detail?: string; title: string };
     expect(problem.status).toBe(status);
     expect(problem.detail ?? problem.title).toMatch(detail);
+    const peeked = await post('/v1/peek', { limit: 'model', key: 'a', cost: 0 });
+    expect(((await peeked.json()) as { resetAfter: number }).resetAfter).toBe(0);
   });
 
   test('a body that is too large is rejected, with or without Content-Length', async () => {

@@ -115,6 +115,108 @@ describe('take, peek, refund, block and reset', () => {
   });
 });
 
+describe('costs by policy', () => {
+  const MODEL = `
+limits:
+  model:
+    policies: { requests: 10/h fixed-window, tokens: 1000/h fixed-window }
+    tiers: { pro: { requests: 20/h fixed-window, tokens: 5000/h fixed-window } }
+    classes: { batch: { keep: 0.3 }, bulk: { keep: { tokens: 900 } } }
+    overrides: { vip: unlimited, own: { tier: pro }, payer: { policies: { dollars: 9/h fixed-window } } }
+  log: 5/10min sliding-log
+`;
+  const operation = { limit: 'model', key: 'ann' };
+  type Body = { allowed: boolean; taken: number; at?: number; policies: Record<string, unknown>[] };
+
+  async function model(clock = manualClock(1e12)) {
+    const { port } = await opened(openHttp, MODEL, { store: memory({ clock }) });
+    const post = (path: string, body: object) =>
+      fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body: JSON.stringify(body) });
+    const ask = async (verb: string, more: object = {}) => {
+      const [status, body] = await answer(post(`/v1/${verb}`, { ...operation, ...more }));
+      expect(status, JSON.stringify(body)).toBe(200);
+      return body as unknown as Body;
+    };
+    const left = async (more: object = {}) =>
+      (await ask('peek', { cost: 0, ...more })).policies.map(({ remaining }) => remaining);
+    return { ask, left, clock };
+  }
+
+  test('charge each policy, and the response says what each was charged and when', async () => {
+    const { ask, left } = await model();
+    const taken = await ask('take', { cost: { requests: 2, tokens: 420 } });
+    expect(taken).toMatchObject({ allowed: true, taken: 420, at: 1e12 });
+    expect(taken.policies.map((state) => state['taken'])).toEqual([2, 420]);
+    expect(await left()).toEqual([8, 580]);
+    expect(await ask('peek', { cost: { tokens: 581 } })).toMatchObject({ allowed: false, policy: 'tokens' });
+    expect(await ask('take', { cost: { tokens: 581 } })).toMatchObject({ allowed: false, taken: 0 });
+    await ask('take', { cost: { tokens: 80 } });
+    expect(await left()).toEqual([7, 500]);
+    await ask('refund', { cost: { tokens: 300 } });
+    expect(await left()).toEqual([7, 800]);
+  });
+
+  test('apply to tiers and overrides', async () => {
+    const { ask, left } = await model();
+    await ask('take', { tier: 'pro', cost: { tokens: 3000 } });
+    expect(await left({ tier: 'pro' })).toEqual([19, 2000]);
+    await ask('take', { key: 'own', cost: { tokens: 3000 } });
+    expect(await left({ key: 'own' })).toEqual([19, 2000]);
+    expect(await ask('take', { key: 'vip', cost: { requests: 1, tokens: 3e6 } })).toMatchObject({
+      allowed: true,
+      taken: 3e6,
+    });
+  });
+
+  test.each([
+    ['a fraction', { keep: 0.3 }, 7],
+    ['units', { keep: 4 }, 6],
+    ['units of a policy', { keep: { requests: 8 } }, 2],
+    ['a class', { class: 'batch' }, 7],
+  ])('are denied if the take would not leave %s free', async (_, options, most) => {
+    const { ask } = await model();
+    for (let i = 0; i < most; i++) expect(await ask('take', options)).toMatchObject({ allowed: true });
+    expect(await ask('peek', options)).toMatchObject({ allowed: false });
+    expect(await ask('take', options)).toMatchObject({ allowed: false, policy: 'requests' });
+    expect(await ask('take')).toMatchObject({ allowed: true });
+  });
+
+  test('use the number of each policy in a class', async () => {
+    const { ask } = await model();
+    expect(await ask('take', { class: 'bulk', cost: { tokens: 101 } })).toMatchObject({ allowed: false });
+    expect(await ask('take', { class: 'bulk', cost: { tokens: 100 } })).toMatchObject({ allowed: true });
+  });
+
+  test('are settled by policy with /v1/settle, also beyond the limit', async () => {
+    const { ask, left } = await model();
+    const { at } = await ask('take', { cost: { requests: 1, tokens: 400 } });
+    const charged = { requests: 1, tokens: 400 };
+    await ask('settle', { charged, used: { tokens: 150 }, at });
+    expect(await left()).toEqual([9, 850]);
+    await ask('settle', { charged: 0, used: { tokens: 2000 } });
+    expect(await left()).toEqual([9, 0]);
+    expect(await ask('settle', { key: 'vip', charged: 1, used: 2 })).toMatchObject({
+      allowed: true,
+      taken: 0,
+    });
+    await ask('take', { key: 'payer', cost: { dollars: 5 } });
+    await ask('settle', { key: 'payer', charged: { dollars: 5 }, used: { dollars: 2 } });
+    expect(await left({ key: 'payer' })).toEqual([7]);
+  });
+
+  test('are given back to the charge that `at` identifies, not to the oldest charge', async () => {
+    const { ask, clock } = await model();
+    const log = { limit: 'log' };
+    await ask('take', { ...log, cost: 4 });
+    for (let minute = 0; minute < 12; minute++) {
+      const { at } = await ask('take', log);
+      await ask('refund', { ...log, at });
+      clock.advance(60_000);
+    }
+    expect(await ask('peek', log)).toMatchObject({ remaining: 5 });
+  });
+});
+
 describe('a list of operations', () => {
   test('is answered in order', async () => {
     const { post } = await serving(LIMITS);

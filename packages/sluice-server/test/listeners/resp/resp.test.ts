@@ -17,6 +17,10 @@ limits:
   grün: 3/min
   soft: { policies: 1/min, shadow: true }
   tiered: { policies: 1/min, tiers: { pro: 100/min }, overrides: { friend: unlimited, foe: blocked } }
+  model:
+    policies: { requests: 10/h fixed-window, tokens: 100/h fixed-window }
+    tiers: { pro: { requests: 20/h fixed-window, tokens: 100/h fixed-window } }
+    classes: { batch: { keep: { requests: 0.3 } } }
 `;
 
 const PONG = '+PONG\r\n';
@@ -65,6 +69,16 @@ test.each<[string, string[]]>([
   ['-ERR unknown limit "nope"', ['throttle', 'k', 'nope']],
   ['-ERR cost must be a number', ['throttle', 'k', 'api', '-1']],
   ['-ERR cost must be a number', ['throttle', 'k', 'api', 'many']],
+  ['-ERR cost must be a number', ['throttle', 'k', 'model', 'tokens']],
+  ['-ERR cost must be a number', ['throttle', 'k', 'model', 'tokens=']],
+  ['-ERR cost must be a number', ['throttle', 'k', 'model', '=1']],
+  ['-ERR cost must be a number', ['throttle', 'k', 'model', 'tokens=-1']],
+  ['-ERR cost must be a number', ['throttle', 'k', 'model', 'tokens=1,']],
+  ['-ERR cost must be a number', ['throttle', 'k', 'model', 'tokens=1,tokens=1']],
+  ['-ERR cost.tokns is not a policy of this limiter', ['throttle', 'k', 'model', 'tokns=1']],
+  ['-ERR class must be one of these (batch)', ['throttle', 'k', 'model', '1', 'class', 'bulk']],
+  ['-ERR syntax error', ['throttle', 'k', 'model', 'class', 'batch', 'class', 'batch']],
+  ['-ERR syntax error', ['throttle', 'k', 'model', 'keep', '0.3']],
   ['-ERR syntax error', ['throttle', 'k', 'api', '1', 'tier']],
   ['-ERR tier', ['throttle', 'k', 'tiered', 'tier', 'nope']],
   ["-ERR wrong number of arguments for 'throttle' command", ['throttle', 'k']],
@@ -89,6 +103,19 @@ test.each<[string, string[]]>([
   const [refusal, ...rest] = (await talk(port, command(...words) + command('PING'))).split('\r\n');
   expect([refusal?.slice(0, start.length), rest]).toEqual([start, ['+PONG', '']]);
   expect(log).toEqual([]);
+});
+
+test('THROTTLE charges by policy, and accepts a class and a tier in any order', async () => {
+  const { port } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
+  const throttle = (...words: string[]) => talk(port, command('throttle', 'k', 'model', ...words));
+  // The replies show the policy with the fewest units left.
+  expect(await throttle('requests=2,tokens=70')).toBe(cell(0, 10, 8, -1, 3600));
+  expect(await throttle('tokens=31')).toMatch(/^\*5\r\n:1\r\n:100\r\n:30\r\n/);
+  expect(await throttle('tokens=25.5')).toBe(cell(0, 100, 4, -1, 3600));
+  expect(await throttle('requests=6,tokens=0', 'CLASS', 'batch')).toMatch(/^\*5\r\n:1\r\n/);
+  expect(await throttle('requests=6,tokens=0')).toMatch(/^\*5\r\n:0\r\n/);
+  expect(await throttle('requests=5,tokens=0', 'class', 'batch', 'tier', 'pro')).toMatch(/^\*5\r\n:0\r\n/);
+  expect(await throttle('requests=5,tokens=0', 'tier', 'pro', 'class', 'batch')).toMatch(/^\*5\r\n:1\r\n/);
 });
 
 test('keys that are not valid UTF-8 are distinct from each other and from UTF-8 keys', async () => {

@@ -6,7 +6,7 @@ import { systemClock } from '../../internal/clock.ts';
 import type { Clock, Decision, MaybePromise, Millis } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
 import { DeniedError, SluiceError } from '../../internal/errors.ts';
-import { ignoreFailure } from '../../internal/maybe-promise.ts';
+import { chain, ignoreFailure } from '../../internal/maybe-promise.ts';
 import {
   cost as checkCost,
   functions,
@@ -15,17 +15,17 @@ import {
   notNegative,
   whole,
 } from '../../internal/options.ts';
-import type { AnyLimiter } from '../../limiter/api.ts';
+import type { AnyLimiter, ByPolicy, GiveBackOptions } from '../../limiter/api.ts';
 import { announcedWait } from './retry-after.ts';
 import { type FetchInit, originOf, outgoing, type OutgoingRequest } from './outgoing.ts';
 import { closures, announcedDenial, retryBudget, sleep } from './retry-budget.ts';
 
-/** The methods of a limiter that `limitedFetch` uses. Every limiter of Sluice has them. */
+/** The methods of a limiter that `limitedFetch` uses. Every limiter of Sluice has them. The option `settle` requires `settle`. */
 export type FetchLimiter = Pick<AnyLimiter, 'acquire' | 'refund' | 'release'> &
-  Partial<Pick<AnyLimiter, 'keep'>>;
+  Partial<Pick<AnyLimiter, 'keep' | 'settle'>>;
 
-/** The options of `limitedFetch`. */
-export interface LimitedFetchOptions {
+/** The options of `limitedFetch`. `R` is the type of the responses. */
+export interface LimitedFetchOptions<R extends FetchResponse = FetchResponse> {
   /**
    * The limiter in which every attempt waits for its turn. If the limiter has a `concurrency` policy, the place of the attempt is
    * released when the response's headers arrive.
@@ -36,8 +36,22 @@ export interface LimitedFetchOptions {
    * origin.
    */
   readonly key?: ((request: OutgoingRequest) => string) | undefined;
-  /** How many units a call costs. Default 1. */
-  readonly cost?: number | ((request: OutgoingRequest) => number) | undefined;
+  /** How many units an attempt costs, or how many by policy, as in `{ requests: 1, tokens: 4200 }`. Default 1. */
+  readonly cost?: ByPolicy | ((request: OutgoingRequest) => ByPolicy) | undefined;
+  /**
+   * Says what an attempt used, which replaces its cost: more is charged, or the rest is given back. It is called when the headers
+   * of the response have arrived or, if the attempt failed, with undefined and the error. To read the body, read a clone of the
+   * response; the caller gets the response without waiting for the result. If the result is undefined, an attempt with a response
+   * has used its cost, and an attempt that failed has used nothing. If `settle` fails, the cost is kept. Without `settle`, every
+   * attempt uses its cost.
+   */
+  readonly settle?:
+    | ((
+        response: R | undefined,
+        request: OutgoingRequest,
+        error?: unknown,
+      ) => MaybePromise<ByPolicy | undefined>)
+    | undefined;
   /** Whether a call waits if its server announced a wait in an earlier response. Retries always wait. Default true. */
   readonly respect?: boolean | undefined;
   /**
@@ -81,6 +95,7 @@ const OPTIONS = [
   'limiter',
   'key',
   'cost',
+  'settle',
   'respect',
   'maxWait',
   'retries',
@@ -96,8 +111,9 @@ const IDEMPOTENT = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'];
 
 /** One call with all its attempts. */
 interface Call {
+  readonly request: OutgoingRequest;
   readonly key: string;
-  readonly cost: number;
+  readonly cost: ByPolicy;
   readonly signal: AbortSignal | undefined;
   /** How much of `maxWait` is left. */
   left: Millis;
@@ -110,11 +126,15 @@ interface Call {
  * attempt, whatever its status. It rejects with a `DeniedError` if the turn does not come within `maxWait`, with the signal's
  * reason if aborted, and with the errors of `fetch`.
  */
-export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetchOptions = {}): F {
+export function limitedFetch<F extends AnyFetch>(
+  fetch: F,
+  options: LimitedFetchOptions<Awaited<ReturnType<F>>> = {},
+): F {
   const {
     limiter,
     key,
     cost,
+    settle,
     respect,
     maxWait,
     retries,
@@ -124,7 +144,7 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
     backoff,
     clock,
     random,
-  } = checked(fetch, options);
+  } = checked(fetch, options as LimitedFetchOptions);
   const closed = closures(clock);
   const budget = retryBudget(retryRatio);
   const send = fetch as unknown as (input: unknown, init: unknown) => Promise<FetchResponse>;
@@ -132,7 +152,8 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
   async function limited(input: unknown, init?: FetchInit | null): Promise<FetchResponse> {
     const { request, signal, isRepeatable } = outgoing(input, init);
     const price = typeof cost === 'function' ? cost(request) : cost;
-    const call: Call = { key: key(request), cost: price, signal, left: maxWait, decision: undefined };
+    const subject = key(request);
+    const call: Call = { request, key: subject, cost: price, signal, left: maxWait, decision: undefined };
     const mayRepeat = retryMethods.includes(request.method);
     budget.earn();
     let last: FetchResponse | undefined;
@@ -173,7 +194,7 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
         if (closed.left(call.key) === 0) return;
         // The server announced a wait while this call was queued. Queue again, because otherwise all waiting calls would be sent
         // together afterwards.
-        ignoreFailure(() => limiter.refund(call.key, { cost, of: decision }));
+        ignoreFailure(() => limiter.refund(call.key, givenBack(cost, decision)));
       }
     }
   }
@@ -185,21 +206,39 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
     return result;
   }
 
-  async function fetched(
-    { key, cost, decision: of }: Call,
-    input: unknown,
-    init: unknown,
-  ): Promise<FetchResponse> {
-    if (of?.held === true) limiter?.keep?.(key, { cost, of });
+  async function fetched(call: Call, input: unknown, init: unknown): Promise<FetchResponse> {
+    const { key, cost, decision: of } = call;
+    if (of?.held === true) limiter?.keep?.(key, givenBack(cost, of));
     try {
-      return await send(input, init);
+      const response = await send(input, init);
+      settleAttempt(call, (settle) => settle(response, call.request));
+      return response;
+    } catch (error) {
+      settleAttempt(call, (settle) => chain(settle(undefined, call.request, error), (used) => used ?? 0));
+      throw error;
     } finally {
-      if (of?.held === true) ignoreFailure(() => limiter?.release(key, { cost, of }));
+      if (of?.held === true) ignoreFailure(() => limiter?.release(key, givenBack(cost, of)));
     }
+  }
+
+  /** Corrects the charge of an attempt, without waiting for the result. `ask` calls `settle`. */
+  function settleAttempt(
+    { key, decision: of }: Call,
+    ask: (call: NonNullable<typeof settle>) => MaybePromise<ByPolicy | undefined>,
+  ): void {
+    if (settle === undefined || of === undefined) return;
+    ignoreFailure(() =>
+      chain(ask(settle), (used) => (used === undefined ? undefined : limiter?.settle?.(key, { used, of }))),
+    );
   }
 
   // Keep properties that the platform defines on its fetch.
   return Object.assign(limited, fetch);
+}
+
+/** The options with which exactly this charge is given back. Without a cost, all that each policy was charged is given back. */
+function givenBack(cost: ByPolicy, of: Decision): GiveBackOptions & { of: Decision } {
+  return typeof cost === 'number' ? { cost, of } : { of };
 }
 
 function checked(fetch: unknown, options: LimitedFetchOptions) {
@@ -211,19 +250,29 @@ function checked(fetch: unknown, options: LimitedFetchOptions) {
     limiter,
     key = originOf,
     cost = 1,
+    settle,
     respect = true,
     clock = systemClock,
     random = Math.random,
   } = checkOptionNames('limitedFetch', options, OPTIONS);
   if (limiter !== undefined && typeof limiter?.acquire !== 'function')
     throw new SluiceError('ERR_OPTIONS', 'limitedFetch.limiter', limiter, '', 'must be a limiter');
-  functions('limitedFetch', options, ['key', 'random']);
+  functions('limitedFetch', options, ['key', 'settle', 'random']);
+  if (settle !== undefined && typeof limiter?.settle !== 'function')
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'limitedFetch.settle',
+      settle,
+      '',
+      'requires a limiter that can settle charges',
+    );
   const { maxWait = 30_000, retries = 2, retryOn = [429, 503], retryRatio = 0.2, backoff = 500 } = options;
   const { retryMethods = IDEMPOTENT } = options;
   return {
     limiter,
     key,
-    cost: typeof cost === 'function' ? cost : checkCost(cost, 'limitedFetch.cost'),
+    cost: typeof cost === 'number' ? checkCost(cost, 'limitedFetch.cost') : checkedCost(cost),
+    settle,
     respect,
     maxWait: maxWait === 0 || maxWait === Infinity ? maxWait : duration('limitedFetch.maxWait', maxWait),
     retries: retries === 0 ? 0 : whole('limitedFetch.retries', retries),
@@ -234,6 +283,15 @@ function checked(fetch: unknown, options: LimitedFetchOptions) {
     clock,
     random,
   };
+}
+
+/** Validates the numbers of a cost by policy. The limiter checks the names. */
+function checkedCost<C>(cost: C): C {
+  if (typeof cost === 'function') return cost;
+  if (typeof cost !== 'object' || cost === null) checkCost(cost, 'limitedFetch.cost');
+  for (const [name, units] of Object.entries(cost as object))
+    if (units !== undefined) checkCost(units, `limitedFetch.cost.${name}`);
+  return cost;
 }
 
 /** Frees the connection of a response that will not be read. */

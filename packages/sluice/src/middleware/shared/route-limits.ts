@@ -7,14 +7,13 @@ import {
   type Limit,
   type View,
 } from '../../http/index.ts';
+import { type LimitsGiven, listLimits } from '../../http/guard-options.ts';
 
 /**
  * The limits of a route: a limiter, a limiter with its key and cost, or several of these. They apply in addition to the limits
  * for all routes.
  */
-export type RouteLimits<Q> =
-  | GuardLimiter
-  | (Partial<Limit<Q>> & { readonly limits?: readonly Limit<Q>[] | undefined });
+export type RouteLimits<Q> = GuardLimiter | LimitsGiven<Q>;
 
 /** Combines the limits for all routes with those of one route, so that one check charges all of them or none. */
 export function withRouteLimits<Q>(
@@ -28,8 +27,7 @@ function limitsOf<Q>(route: RouteLimits<Q>): readonly Limit<Q>[] {
   // Anything that is not an object is passed on, and the guard rejects it.
   if (typeof route !== 'object' || route === null) return [route];
   if ('takeMany' in route) return [{ limiter: route }];
-  const { limits = [], ...own } = route;
-  return Object.keys(own).length === 0 ? limits : [own as Limit<Q>, ...limits];
+  return listLimits(route) as readonly Limit<Q>[];
 }
 
 /**

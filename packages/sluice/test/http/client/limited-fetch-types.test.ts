@@ -22,6 +22,13 @@ const response: Response = await limitedFetch(fetch, {
   limiter: createLimiter('10/s'),
   key: ({ url, headers }) => url + headers.get('authorization'),
 })('https://example.org/', { method: 'PUT', body: 'text', headers: { accept: 'text/plain' } });
+limitedFetch(fetch, {
+  limiter: createLimiter({ requests: '10/s', tokens: '1000/s' }),
+  cost: { requests: 1, tokens: 42 },
+  settle: (response, { url }) => ({ tokens: Number(response?.headers.get('x-tokens') ?? url.length) }),
+});
+// @ts-expect-error: a cost is a number.
+limitedFetch(fetch, { cost: { tokens: 'many' } });
 // @ts-expect-error: a number is not a URL.
 void polite(42);
 // @ts-expect-error: unknown option.

@@ -6,9 +6,15 @@ import { fingerprint, high, low } from '../../../src/stores/table/table.ts';
 /** The hash according to its specification, slowly. The state and the result are 32-bit words. */
 function halfSipHash(key: string, [k0 = 0, k1 = 0]: Int32Array): [high: number, low: number] {
   const v = Uint32Array.of(k0, k1, 0x6c796765 ^ k0, 0x74656462 ^ k1);
-  const add = (to: number, from: number): void => void (v[to] += v[from]);
-  const turn = (at: number, by: number): void => void (v[at] = (v[at] << by) | (v[at] >>> (32 - by)));
-  const mix = (to: number, from: number): void => void (v[to] ^= v[from]);
+  const add = (to: number, from: number): void => {
+    v[to] += v[from];
+  };
+  const turn = (at: number, by: number): void => {
+    v[at] = (v[at] << by) | (v[at] >>> (32 - by));
+  };
+  const mix = (to: number, from: number): void => {
+    v[to] ^= v[from];
+  };
   function round(): void {
     for (const [one, other, by, half] of [
       [0, 1, 5, true],
