@@ -23,7 +23,10 @@ async function proxied() {
     for (const socket of [near, far]) {
       sockets.add(socket);
       socket.on('error', () => {});
-      socket.on('close', () => [near, far].forEach((one) => one.destroy()));
+      socket.on('close', () => {
+        near.destroy();
+        far.destroy();
+      });
     }
   });
   let port = 0;
@@ -35,7 +38,9 @@ async function proxied() {
       port = proxy.address().port;
       state.url = `redis://127.0.0.1:${port}/13`;
     },
-    cut: () => sockets.forEach((socket) => socket.destroy()),
+    cut() {
+      for (const socket of sockets) socket.destroy();
+    },
     stop() {
       proxy.close();
       state.cut();
