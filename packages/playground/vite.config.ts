@@ -24,7 +24,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: './',
   plugins: [classicScript],
-  // The sources are used instead of the build, so that one command is enough and unused algorithms are left out.
+  // Imports the library's sources instead of its build, so that the library need not be built first and the bundle omits unused algorithms.
   resolve: {
     alias: { sluice: fileURLToPath(new URL('../sluice/src/index.ts', import.meta.url)) },
   },

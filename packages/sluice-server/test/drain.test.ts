@@ -219,7 +219,7 @@ describe('requests that arrive at the last moment', () => {
       await drained;
     }));
 
-  test('RESP: a command is answered if it is sent before its idle connection is closed, although timers run before sockets are read', () =>
+  test('RESP: a command that arrives before its idle connection is closed is answered, even if the timer that closes the connection runs before the socket is read', () =>
     punctually(300, async () => {
       const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);

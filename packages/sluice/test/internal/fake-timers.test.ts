@@ -108,7 +108,7 @@ describe('under fake timers', () => {
     expect(await long.take('alice')).toMatchObject({ allowed: false, source: 'store' });
   });
 
-  test('the deadline of a store expires, and its circuit breaker opens once, according to the fake clock', async () => {
+  test('the deadline and the circuit breaker of a store follow the fake clock, and the breaker opens once', async () => {
     vi.useFakeTimers();
     const events: string[] = [];
     const client = { send: () => new Promise<never>(() => {}) };

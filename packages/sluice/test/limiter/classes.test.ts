@@ -116,7 +116,7 @@ describe('retryAfter under keep', () => {
   const cases = Object.entries(CASES).filter(([name]) => !WITHOUT_UNITS.test(name));
   const keeps = [0.3, 0.5, 1, 2];
 
-  test.each(cases)('is the instant from which the call is allowed: %s', (_, { policies }) => {
+  test.each(cases)('is the exact time until the call is allowed: %s', (_, { policies }) => {
     let waits = 0;
     for (const keep of keeps) waits += checkWaits(policies, keep);
     expect(waits).toBeGreaterThan(0);

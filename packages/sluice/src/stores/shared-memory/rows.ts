@@ -1,6 +1,6 @@
 /**
- * Reads and changes the rows of all keys, one locked stripe at a time. A change is prepared outside the slot, with further cells
- * in unused units and the slot's next content in the journal. Arming the lock is the single write that makes the change valid.
+ * Reads and changes the rows of all keys, one locked stripe at a time. A change is prepared outside the slot: the cells that do
+ * not fit into the slot are written to unused units of the stripe, and the slot's next content is written to the journal. Arming the lock is the single write that makes the change valid.
  * Then the content is copied to the slot. A thread that dies before that write leaves the old row. A thread that dies after it
  * leaves the new row, and the next holder copies it.
  */

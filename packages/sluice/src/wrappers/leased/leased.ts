@@ -75,7 +75,10 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
   bound('leased.maxKeys', maxKeys);
   const node: Node = { store, now: clock.now.bind(clock), random, roundTrip: 0 };
   const groupByPlan = new WeakMap<Plan, Group>();
-  /** Groups with terms, by name and numbers, because a policy function may return a new object for each hit. */
+  /**
+   * The groups whose plan is leased. The map's key is `equalPlansId`, not the plan object, because a policy function may return a
+   * new object for each hit.
+   */
   const groups = new Map<string, Group>();
   let lastPlan: Plan | undefined;
   let lastGroup: Group | undefined;

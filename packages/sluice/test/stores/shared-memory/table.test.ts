@@ -307,7 +307,7 @@ describe('a lock holder', () => {
     },
   );
 
-  test('that dies before its new row is in a list leaves a row that can be found', () => {
+  test('that dies before it links its new row into a bucket leaves a row that can be found', () => {
     const { handle, dies, lives, row, long, put, get, dieIn } = setUp();
     for (let low = 1; low < 40; low++) put(dies, low, low % 3 === 0 ? long(low) : row(low));
     dieIn('link');

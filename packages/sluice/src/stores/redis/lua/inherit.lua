@@ -1,4 +1,4 @@
--- Mirrors policy/inherit.ts, which converts cells that were written under different numbers. After the cells, the row has a
+-- Mirrors policy/inherit.ts, which converts cells that were written under different limits. After the cells, the row has a
 -- signature per policy: the numbers under which the policy's cells were written, or zeros if they were not written yet.
 local NEAR = 1e-9
 
