@@ -180,7 +180,12 @@ export function costBack(plan: Plan, cost: ByPolicy | undefined, of: Decision | 
 function chargeMeant(of: Decision | undefined, at: Millis | undefined): Hit['of'] {
   if (at === undefined) return of;
   if (of !== undefined)
-    throw new SluiceError('ERR_UNKNOWN_OPTION', 'at', at, 'omit it; the decision passed as `of` already contains the instant');
+    throw new SluiceError(
+      'ERR_UNKNOWN_OPTION',
+      'at',
+      at,
+      'omit it; the decision passed as `of` already contains the instant',
+    );
   if (typeof at !== 'number' || !(at >= 0) || at === Infinity) throw new SluiceError('ERR_INSTANT', 'at', at);
   return { source: 'store', at, isGiven: true };
 }
