@@ -135,16 +135,20 @@ describe('answers of the process that serves a socket', () => {
       fc.array(number, { minLength: 5, maxLength: 5 }),
       odd,
       odd,
+      fc.oneof(fc.constant(false), number),
+      fc.oneof(fc.boolean(), odd),
       fc.array(number),
     )
-    .map(([allowed, numbers, policy, source, states]): unknown => [
+    .map(([allowed, numbers, policy, source, at, held, states]): unknown => [
       allowed,
       ...numbers,
       policy,
       source,
+      at,
+      held,
       ...states,
     ]);
-  const real: unknown = [true, 1, 5, 4, 0, 200, 'default', 'store', 4, 0, 200];
+  const real: unknown = [true, 1, 5, 4, 0, 200, 'default', 'store', 1_700_000_000_000, false, 4, 0, 200];
   const line = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.json(),

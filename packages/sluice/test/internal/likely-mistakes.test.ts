@@ -209,7 +209,7 @@ describe('a verb', () => {
     [
       'a misspelled option',
       () => verbs['take']('alice', { costs: 2 }),
-      'options.costs is not an option here (known: cost, tier, mode, maxDelay); got 2 [ERR_UNKNOWN_OPTION]',
+      'options.costs is not an option here (known: cost, tier, keep, class, mode, maxDelay); got 2 [ERR_UNKNOWN_OPTION]',
     ],
     [
       'run without a function',

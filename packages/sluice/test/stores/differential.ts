@@ -8,7 +8,6 @@ import {
   type MaybePromise,
   memory,
   type Policies,
-  SluiceError,
   type Store,
 } from '../../src/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
@@ -134,7 +133,8 @@ async function answerOf(ask: Ask, limiter: AnyLimiter): Promise<unknown> {
   try {
     return await ask(limiter);
   } catch (error) {
-    if (error instanceof SluiceError) return { error: error.code };
+    // The store may come from another copy of the library, which has its own class of errors.
+    if (error instanceof Error && error.name === 'SluiceError') return { error: error.message };
     throw error;
   }
 }
