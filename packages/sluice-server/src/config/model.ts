@@ -47,7 +47,7 @@ export interface LimitConfig {
   /** Policies of each tier, by the tier's name. */
   readonly tiers: Readonly<Record<string, Policies>>;
   /** Classes of takes, by name, and how much of each policy a take of the class must leave free. */
-  readonly classes: Classes;
+  readonly classes: NonNullable<LimiterOptions['classes']>;
   /** Exceptions for some keys. An exact key takes precedence over patterns; among patterns, the first match applies. */
   readonly overrides: readonly Override[];
   /** Mode of takes that do not specify a mode. */

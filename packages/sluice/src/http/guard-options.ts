@@ -162,7 +162,7 @@ export function checked<Q>(options: GuardOptions<Q>): GuardOptions<Q> {
 }
 
 /** Options that describe limits: one limit, several limits, or both. */
-export type LimitsGiven<Q> = Partial<Limit<Q>> & Pick<GuardOptions<Q>, 'limits'>;
+type LimitsGiven<Q> = Partial<Limit<Q>> & Pick<GuardOptions<Q>, 'limits'>;
 
 /** Lists the limits that options describe, without validating them. */
 export function listLimits<Q>({ limits = [], ...own }: LimitsGiven<Q>): readonly Partial<Limit<Q>>[] {

@@ -7,13 +7,13 @@ import {
   type Limit,
   type View,
 } from '../../http/index.ts';
-import { type LimitsGiven, listLimits } from '../../http/guard-options.ts';
+import { listLimits } from '../../http/guard-options.ts';
 
 /**
  * The limits of a route: a limiter, a limiter with its key and cost, or several of these. They apply in addition to the limits
  * for all routes.
  */
-export type RouteLimits<Q> = GuardLimiter | LimitsGiven<Q>;
+export type RouteLimits<Q> = GuardLimiter | (Partial<Limit<Q>> & Pick<GuardOptions<Q>, 'limits'>);
 
 /** Combines the limits for all routes with those of one route, so that one check charges all of them or none. */
 export function withRouteLimits<Q>(
