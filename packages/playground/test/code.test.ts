@@ -88,6 +88,41 @@ describe('the code for the limits of the page', () => {
     expect(limiter.peek('alice').resetAfter).toBeGreaterThan(0); // the code itself takes one unit
   });
 
+  test.each([
+    ['10/10S & 100/min  sliding-log', [2, 30], [2, 30]],
+    ["9/10s & penalty { after: 2, within: '10s', block: 15s }", [0.5], [0.5, 0]],
+    ["gcra { limit: 9, per: '10s' } & 5/s", [0, 5], [0, 5]],
+  ])('of %s with costs %j charges these costs in every language', (text, costs, taken) => {
+    const state = { ...FIRST, limits: [text], costs: [costs] };
+    const code = codeOf('TypeScript', state).replace(/^import (.*) from 'sluice';/, 'const $1 = sluice;');
+    const decision = runInNewContext(`${code}; decision`, { sluice, console }) as sluice.Decision;
+    expect(decision.policies.map((policy) => policy.taken)).toEqual(taken);
+
+    const yaml = codeOf('YAML', state);
+    const { policies } = parseConfig([{ file: 'limits.yaml', text: yaml }]).limits.get('api') ?? {};
+    const [, body = ''] = /^# POST \/v1\/take (.*)$/m.exec(yaml) ?? [];
+    const { limit, key, cost } = JSON.parse(body) as {
+      limit: string;
+      key: string;
+      cost: Record<string, number>;
+    };
+    expect(limit).toBe('api');
+    const charged = sluice.createLimiter(policies as sluice.Policies).take(key, { cost });
+    expect(charged.policies.map((policy) => policy.taken)).toEqual(taken);
+
+    expect(codeOf('CLI', state)).toContain('but cost 1 in these commands');
+  });
+
+  test('in TypeScript shows the costs of every limit that has costs', () => {
+    const limits = ['10/s', '10/s & 5/min', '10/s & 6/min'];
+    const code = codeOf('TypeScript', { ...FIRST, limits, costs: [[], [1, 2], []] });
+    expect(code).toContain("const decision = limiter1.take('alice');");
+    expect(code).toContain("limiter2.take('alice', { cost: { '10/s': 1, '5/min': 2 } });");
+    expect(code).not.toContain('limiter3.take');
+    expect(codeOf('YAML', { ...FIRST, limits })).not.toContain('#');
+    expect(codeOf('CLI', { ...FIRST, limits })).not.toContain('#');
+  });
+
   test('in TypeScript runs as a standalone program', () => {
     const limits = [...WITH_OPTIONS.slice(0, 3), '7/3s burst 4'];
     const code = `${codeOf('TypeScript', { ...FIRST, limits })}console.log(decision.allowed, limiter3.take('a').policies.length);`;

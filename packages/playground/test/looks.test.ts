@@ -23,7 +23,7 @@ afterAll(async () => {
 const PARTS = [
   [
     'playground',
-    '#playground?limit=10%2F10s+fixed-window&limit=10%2F10s+%26+9%2Fmin&limit=1%2Fx&limit=5%2F10s+%26+penalty+%7B+after%3A+3%2C+within%3A+10s%2C+block%3A+20s+%7D&traffic=rogue',
+    '#playground?limit=10%2F10s+fixed-window&limit=10%2F10s+%26+9%2Fmin&cost=1,3&limit=1%2Fx&limit=5%2F10s+%26+penalty+%7B+after%3A+3%2C+within%3A+10s%2C+block%3A+20s+%7D&traffic=rogue',
   ],
   ['learn', '#learn'],
   ['live', '#live'],

@@ -292,7 +292,8 @@ describe('traffic', () => {
 describe('a shared link', () => {
   test('restores the state from which it was created', () => {
     const state = {
-      limits: ['10/s burst 20', '5/min & 100/h fixed-window'],
+      limits: ['10/s burst 20', '5/min & 100/h fixed-window', '1/s & 2/min'],
+      costs: [[], [1, 4200.5], [0, 1]],
       traffic: { ...TRAFFIC.bursts, size: 40, length: 20_000 },
       patience: 5000,
     };
@@ -304,7 +305,14 @@ describe('a shared link', () => {
     const odd = fromQuery(
       `traffic=__proto__&rate=NaN&size=-1&length=1e99&patience=x&${'limit=1/s&'.repeat(9)}`,
     );
-    expect(odd).toEqual({ limits: Array(4).fill('1/s'), traffic: TRAFFIC.edge, patience: 0 });
+    expect(odd).toEqual({
+      limits: Array(4).fill('1/s'),
+      costs: Array(4).fill([]),
+      traffic: TRAFFIC.edge,
+      patience: 0,
+    });
+    const { costs } = fromQuery('cost=7&limit=1/s&limit=1/s&cost=-1,2,x,,1e99,-0&limit=1/s&cost=1,1');
+    expect(costs).toEqual([[], [1, 2, 1, 1, 1, 0], []]);
     expect(fromQuery(`limit=${'9'.repeat(5000)}`).limits[0]).toHaveLength(200);
   });
 });

@@ -74,7 +74,7 @@ test('any text for a limit is parsed and written back, or marked as invalid at a
 test('any link gives a valid state, and the link of that state gives the same state', () => {
   const members = textOf([
     ...'&=?#%+'.split(''),
-    ...'limit 10/s traffic edge log rate size every length seed patience'.split(' '),
+    ...'limit cost 1,7 10/s traffic edge log rate size every length seed patience'.split(' '),
     ...'1e308 -1 0 5 NaN Infinity __proto__'.split(' '),
   ]);
   fc.assert(

@@ -254,6 +254,52 @@ describe('the explanation of a request', () => {
   });
 });
 
+describe('costs by policy', () => {
+  const costField = (name: string) => lane(0).getByRole('spinbutton', { name });
+
+  test('decide which policy denies, and are in the explanation, the link and the code', async () => {
+    await fresh('limit=10%2F10s+fixed-window+%26+100%2Fmin+sliding-log');
+    await lane(0).getByLabel('Next denied request').click();
+    const why = lane(0).locator('.why p');
+    await expect.poll(() => why.textContent()).toContain('was denied by 10/10s fixed-window');
+    expect(await why.textContent()).not.toContain('cost');
+    const field = costField('100/min sliding-log');
+    await field.focus();
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.type('12.50');
+    expect(await field.inputValue()).toBe('12.50');
+    await expect.poll(() => statsOf(page, 0)).toMatchObject({ Admitted: '8', 'Worst 60 s': '100 of 100' });
+    await lane(0).getByLabel('Previous denied request').click();
+    expect(await why.textContent()).toMatch(
+      /was denied by 100\/min sliding-log: 0 of 100 left, cost 12\.5\. .*10\/10s fixed-window: 10 of 10 left, cost 1 ·/,
+    );
+    expect(await field.inputValue()).toBe('12.5');
+    expect(await page.locator('.code pre').textContent()).toContain(
+      "take('alice', { cost: { '10/10s fixed-window': 1, '100/min sliding-log': 12.5 } })",
+    );
+    await expect.poll(() => page.url()).toContain('cost=1%2C12.5');
+    await shot(page, 'costs');
+    const other = await site.open(page.url());
+    expect(await statsOf(other, 0)).toEqual(await statsOf(page, 0));
+    await other.context().close();
+  });
+
+  test('ignore invalid numbers, and belong to their policy when another one is removed', async () => {
+    await fresh('limit=10%2F10s+%26+20%2F20s+%26+90%2Fmin&cost=1,2,3');
+    await costField('20/20s').fill('');
+    await costField('90/min').fill('-4');
+    await costField('10/10s').focus();
+    expect(await costField('20/20s').inputValue()).toBe('2');
+    expect(await costField('90/min').inputValue()).toBe('3');
+    await lane(0).getByLabel('Remove this limit').first().click();
+    expect(await costField('20/20s').inputValue()).toBe('2');
+    expect(await costField('90/min').inputValue()).toBe('3');
+    await lane(0).getByLabel('Remove this limit').first().click();
+    expect(await lane(0).getByRole('spinbutton').count()).toBe(0);
+    await expect.poll(() => page.url()).not.toContain('cost');
+  });
+});
+
 describe('playback', () => {
   test('moves from the start to the end, and updates the numbers', async () => {
     await fresh();

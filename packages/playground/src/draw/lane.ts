@@ -105,10 +105,10 @@ export function countBars(at: Float64Array, count: number, length: Millis, bars:
 
 function drawWindow({ context, width }: Sheet, run: Run, { palette, bound, reach }: LaneLook): number {
   const { top, height } = BANDS.window;
-  const { limit, per } = run.bounds[bound];
+  const { limit, per, cost = 1 } = run.bounds[bound];
   const bottom = top + height;
   const columns = Math.ceil(width);
-  const course = courseOf(admissionsOf(run), per, run.traffic.length, columns);
+  const course = courseOf(admissionsOf(run), per, run.traffic.length, columns).map((count) => count * cost);
   const decided = Math.ceil((run.until / run.traffic.length) * columns);
   const y = (value: number) => bottom - Math.min(1, value / (limit * reach)) * height;
   const line = y(limit);

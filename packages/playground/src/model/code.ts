@@ -1,5 +1,6 @@
 /** Converts limits to code for a program, a server's configuration, or the command line. */
 import { KNOWN } from './algorithms.ts';
+import { costByPolicy, costsFor, namesOf } from './costs.ts';
 import { durationText } from './format.ts';
 import type { Options } from './options-text.ts';
 import { type Part, read } from './policy.ts';
@@ -19,24 +20,58 @@ export function codeOf(language: Language, state: State, log?: Recorded): string
   return { TypeScript: typescript, YAML: yaml, CLI: commands }[language](state, log);
 }
 
-function typescript({ limits }: State): string {
+function typescript(state: State): string {
+  const { limits } = state;
   const lanes = limits.map(partsOf);
   const factories = [...new Set(lanes.flat().map(({ algorithm }) => KNOWN[algorithm].code))];
   const names = ['createLimiter', ...factories].sort((a, b) => a.localeCompare(b));
   const makes = lanes.map((parts, i) => {
-    const calls = parts.map(call);
-    const policies = calls.length === 1 ? calls[0] : `[\n  ${calls.join(',\n  ')},\n]`;
+    const cost = costIn(state, i);
+    const names = cost === undefined ? [] : namesIn(limits[i]);
+    const calls = parts.map((part, at) => (cost === undefined ? '' : `${quoted(names[at])}: `) + call(part));
+    const [open, close] = cost === undefined ? '[]' : '{}';
+    const policies = calls.length === 1 ? calls[0] : `${open}\n  ${calls.join(',\n  ')},\n${close}`;
     return `const ${variable(lanes.length, i)} = createLimiter(${policies});`;
   });
+  const takes = limits.map((_, i) => `${variable(lanes.length, i)}.take('alice'${costOption(state, i)});`);
   return [
     `import { ${names.join(', ')} } from 'sluice';`,
     '',
     ...makes,
     '',
-    `const decision = ${variable(lanes.length, 0)}.take('alice');`,
+    `const decision = ${takes[0]}`,
     "if (!decision.allowed) console.log('again in', decision.retryAfter, 'ms');",
+    ...takes.filter((_, i) => i > 0 && costIn(state, i) !== undefined),
     '',
   ].join('\n');
+}
+
+/** The cost of a request by policy, or undefined if it is 1 in every policy. */
+function costIn({ limits, costs }: State, index: number): Readonly<Record<string, number>> | undefined {
+  const parts = partsOf(limits[index]);
+  const own = costsFor(parts, costs.at(index) ?? []);
+  if (own.length === 0) return undefined;
+  const names = namesIn(limits[index]);
+  return costByPolicy(
+    parts.map(({ limit }, i) => ({ name: names[i], limit })),
+    own,
+  );
+}
+
+function costOption(state: State, index: number): string {
+  const cost = costIn(state, index);
+  if (cost === undefined) return '';
+  const members = Object.entries(cost).map(([name, units]) => `${quoted(name)}: ${units}`);
+  return `, { cost: { ${members.join(', ')} } }`;
+}
+
+/** The names of the policies in the code, which the costs refer to. */
+function namesIn(text: string): readonly string[] {
+  return namesOf(isWithOptions(text) ? text : clean(text));
+}
+
+function quoted(name: string): string {
+  return /['\\]/.test(name) ? JSON.stringify(name) : `'${name}'`;
 }
 
 function variable(count: number, index: number): string {
@@ -60,17 +95,27 @@ function optionsOf({ algorithm, limit, span, per, burst }: Part): Options {
   return { limit, per: span, ...extra('burst') };
 }
 
-function yaml({ limits }: State): string {
-  const lines = limits.map((text, i) => `  ${nameOf(limits, i)}:${policiesInYaml(text)}`);
-  return ['limits:', ...lines, ''].join('\n');
+function yaml(state: State): string {
+  const { limits } = state;
+  const costs = limits.map((_, i) => costIn(state, i));
+  const entries = limits.map(
+    (text, i) => `  ${nameOf(limits, i)}:${policiesInYaml(text, costs[i] !== undefined)}`,
+  );
+  const takes = costs.flatMap((cost, i) =>
+    cost === undefined ? [] : [JSON.stringify({ limit: nameOf(limits, i), key: 'alice', cost })],
+  );
+  return lines(['limits:', ...entries, ...takes.map((body) => `# POST /v1/take ${body}`)]);
 }
 
-function policiesInYaml(text: string): string {
+/** Policies with options have the names of their texts only if the configuration says so. Costs need these names. */
+function policiesInYaml(text: string, isNamed: boolean): string {
   if (!isWithOptions(text)) return ` ${clean(text)}`;
   const parts = partsOf(text);
   const pieces = text.split('&').map((piece, i) => policyInYaml(parts[i], piece));
   if (pieces.length === 1) return `\n    policies: ${pieces[0]}`;
-  return `\n    policies:${pieces.map((piece) => `\n      - ${piece}`).join('')}`;
+  const names = namesIn(text);
+  const bullet = (i: number) => (isNamed ? `${JSON.stringify(names[i])}:` : '-');
+  return `\n    policies:${pieces.map((piece, i) => `\n      ${bullet(i)} ${piece}`).join('')}`;
 }
 
 function policyInYaml({ algorithm, options }: Part, text: string): string {
@@ -87,7 +132,8 @@ function nameOf(limits: readonly string[], index: number): string {
 }
 
 /** Uses generated traffic if the command can generate it, and a file otherwise. */
-function commands({ limits, traffic, patience }: State, log?: Recorded): string {
+function commands(state: State, log?: Recorded): string {
+  const { limits, traffic, patience } = state;
   const { kind, rate, size, every, length, seed } = traffic;
   const made: Partial<Record<TrafficKind, string>> = {
     steady: `steady:${rate}/s`,
@@ -96,6 +142,9 @@ function commands({ limits, traffic, patience }: State, log?: Recorded): string 
   };
   const notes = [
     ...(patience > 0 ? ['# denied requests wait on the page, but not in these commands'] : []),
+    ...(limits.some((_, i) => costIn(state, i) !== undefined)
+      ? ['# requests have a cost for each policy on the page, but cost 1 in these commands']
+      : []),
     ...(limits.some(isWithOptions) ? [`# ${CONFIG_FILE} contains the limits shown under YAML`] : []),
   ];
   /** How a command names a limit. The command line accepts rates, but policies with options must be in a file. */

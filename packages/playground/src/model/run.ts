@@ -1,5 +1,6 @@
 /** Runs traffic through a limit. Uses the library's own limiter, on a clock that is set to the time of each request. */
 import { createLimiter, type Decision, memory, type Millis } from 'sluice';
+import { costByPolicy, type Costs } from './costs.ts';
 import { policiesOf } from './policy.ts';
 import type { Traffic } from './traffic.ts';
 import { WindowCounts } from './window-counts.ts';
@@ -23,12 +24,15 @@ export interface Outcomes {
 export interface Bound {
   readonly limit: number;
   readonly per: Millis;
+  /** The units that a request charges; default 1. */
+  readonly cost?: number | undefined;
 }
 
 export interface RunOptions {
   readonly traffic: Traffic;
   /** The limit's text; see policiesOf. */
   readonly policies: string;
+  readonly costs?: Costs | undefined;
   readonly bounds: readonly Bound[];
   /** How long a denied request waits for its turn. 0 means that it gives up immediately. */
   readonly patience: Millis;
@@ -41,9 +45,9 @@ export interface RunOptions {
 export interface Run extends RunOptions {
   readonly admitted: Outcomes;
   readonly denied: Outcomes;
-  /** For each bound, at each admission: the largest number of requests of one key that were admitted in any window so far. */
+  /** For each bound, at each admission: the largest number of units that one key was charged in any window so far. */
   readonly worst: readonly Float64Array[];
-  /** The units that the focused key had left at each sample. */
+  /** The number of requests that the focused key had left at each sample. */
   readonly level: Float64Array;
   readonly full: number;
   /** Everything before this instant has been decided. */
@@ -57,7 +61,7 @@ export interface Run extends RunOptions {
 const STRIDE = 200;
 
 export function createRun(options: RunOptions): Run {
-  const { traffic, policies, bounds, patience, focus, observe } = options;
+  const { traffic, policies, costs = [], bounds, patience, focus, observe } = options;
   const { times, keys, names, origin, length } = traffic;
   const { length: total } = times;
   let now = 0;
@@ -67,9 +71,14 @@ export function createRun(options: RunOptions): Run {
   const focused = names[focus] ?? '';
   const admitted = outcomes(total);
   const denied = outcomes(total);
-  const counts = bounds.map(({ per }) => new WindowCounts(per, names.length, total));
+  const counts = bounds.map(({ per, cost }) => new WindowCounts(per, names.length, total, cost));
   const level = new Float64Array(SAMPLES);
-  const full = Math.min(...limiter.peek(focused).policies.map(({ limit }) => limit));
+  const { policies: fresh } = limiter.peek(focused);
+  const cost = costs.length === 0 ? 1 : costByPolicy(fresh, costs);
+  const full = requestsIn(
+    fresh.map(({ limit }) => limit),
+    costs,
+  );
   const lines = new Map<number, number[]>();
   const wakes: { at: Millis; key: number }[] = [];
   let arrived = 0;
@@ -77,7 +86,7 @@ export function createRun(options: RunOptions): Run {
   let isDone = false;
 
   function ask(event: number): Decision {
-    const decision = limiter.take(names[keys[event]]);
+    const decision = limiter.take(names[keys[event]], { cost });
     observe?.(event, decision, now);
     return decision;
   }
@@ -119,7 +128,10 @@ export function createRun(options: RunOptions): Run {
   function sampleUpTo(end: Millis): void {
     for (; sampled < SAMPLES && (sampled * length) / SAMPLES <= end; sampled++) {
       now = (sampled * length) / SAMPLES;
-      level[sampled] = Math.min(...limiter.peek(focused).policies.map(({ remaining }) => remaining));
+      level[sampled] = requestsIn(
+        limiter.peek(focused).policies.map(({ remaining }) => remaining),
+        costs,
+      );
     }
   }
 
@@ -156,6 +168,13 @@ export function createRun(options: RunOptions): Run {
       return isDone;
     },
   };
+}
+
+/** How many requests these units of each policy are enough for. Policies in which a request is free do not count. */
+function requestsIn(units: readonly number[], costs: Costs): number {
+  if (costs.length === 0) return Math.min(...units);
+  const requests = Math.min(...units.map((left, i) => (costs[i] > 0 ? left / costs[i] : Infinity)));
+  return requests < Infinity ? requests : Math.min(...units);
 }
 
 /** Repeats the run up to this request and returns the limit's decision, with the numbers of every policy. */

@@ -1,9 +1,12 @@
 /** Stores the state of the playground in the URL fragment of a link, which browsers never send to a server. */
 import type { Millis } from 'sluice';
+import { type Costs, readCosts } from './costs.ts';
 import { KINDS, type TrafficKind, type TrafficOptions } from './traffic.ts';
 
 export interface State {
   readonly limits: readonly string[];
+  /** The costs for each limit, in the same order. */
+  readonly costs: readonly Costs[];
   readonly traffic: TrafficOptions;
   readonly patience: Millis;
 }
@@ -23,6 +26,7 @@ export const TRAFFIC: Readonly<Record<TrafficKind, TrafficOptions>> = {
 /** The initial state: the same limit in three algorithms. */
 export const FIRST: State = {
   limits: ['10/10s fixed-window', '10/10s sliding-log', '10/10s burst 3'],
+  costs: [[], [], []],
   traffic: TRAFFIC.edge,
   patience: 0,
 };
@@ -35,8 +39,13 @@ const NUMBERS = {
   seed: [0, 2 ** 32 - 1],
 } as const;
 
-export function toQuery({ limits, traffic, patience }: State): string {
-  const query = new URLSearchParams(limits.map((text) => ['limit', text]));
+export function toQuery({ limits, costs, traffic, patience }: State): string {
+  const query = new URLSearchParams();
+  for (const [i, text] of limits.entries()) {
+    query.append('limit', text);
+    const own = costs.at(i) ?? [];
+    if (own.length > 0) query.append('cost', own.join(','));
+  }
   query.set('traffic', traffic.kind);
   for (const name of Object.keys(NUMBERS) as (keyof typeof NUMBERS)[])
     if (traffic[name] !== TRAFFIC[traffic.kind][name]) query.set(name, String(traffic[name]));
@@ -47,7 +56,7 @@ export function toQuery({ limits, traffic, patience }: State): string {
 /** Parses a link, which may come from anyone. Missing or invalid parts get their defaults. */
 export function fromQuery(text: string): State {
   const query = new URLSearchParams(text);
-  const limits = query.getAll('limit').slice(0, MOST_LANES);
+  const lanes = lanesIn(query).slice(0, MOST_LANES);
   const kind = KINDS.find((one) => one === query.get('traffic')) ?? FIRST.traffic.kind;
   const traffic: Record<string, unknown> = { ...TRAFFIC[kind] };
   for (const [name, [least, most]] of Object.entries(NUMBERS)) {
@@ -56,8 +65,20 @@ export function fromQuery(text: string): State {
   }
   const patience = Number(query.get('patience') ?? 0);
   return {
-    limits: limits.length > 0 ? limits.map((one) => one.slice(0, 200)) : FIRST.limits,
+    limits: lanes.length > 0 ? lanes.map(({ limit }) => limit.slice(0, 200)) : FIRST.limits,
+    costs: lanes.length > 0 ? lanes.map(({ costs }) => costs) : FIRST.costs,
     traffic: traffic as unknown as TrafficOptions,
     patience: patience > 0 && patience <= 86_400_000 ? patience : 0,
   };
+}
+
+/** The limits of a link. A cost belongs to the limit before it. */
+function lanesIn(query: URLSearchParams): { readonly limit: string; costs: Costs }[] {
+  const lanes: { readonly limit: string; costs: Costs }[] = [];
+  for (const [name, value] of query) {
+    const last = lanes.at(-1);
+    if (name === 'limit') lanes.push({ limit: value, costs: [] });
+    else if (name === 'cost' && last !== undefined) last.costs = readCosts(value);
+  }
+  return lanes;
 }

@@ -1,19 +1,21 @@
-/** Counts the admissions of each key in sliding windows: the maximum so far, and the counts over time for a picture. */
+/** Counts the units that each key is charged in sliding windows: the maximum so far, and the counts over time for a picture. */
 import type { Millis } from 'sluice';
 
 /** Tolerance for floating-point error, which must not look like an extra admission. */
 const TIME_EPSILON: Millis = 0.0005;
 
 export class WindowCounts {
-  /** At each admission of any key, the largest number of admissions that one key had in any window so far. */
+  /** At each admission of any key, the largest number of units that one key was charged in any window so far. */
   readonly worst: Float64Array;
   private readonly per: Millis;
+  private readonly cost: number;
   private readonly lists: number[][];
   private readonly heads: Uint32Array;
   private most = 0;
 
-  constructor(per: Millis, keys: number, events: number) {
+  constructor(per: Millis, keys: number, events: number, cost = 1) {
     this.per = per;
+    this.cost = cost;
     this.worst = new Float64Array(events);
     this.lists = Array.from({ length: keys }, () => []);
     this.heads = new Uint32Array(keys);
@@ -25,7 +27,7 @@ export class WindowCounts {
     let head = this.heads[key];
     while (list[head] <= at - this.per + TIME_EPSILON) head++;
     this.heads[key] = head;
-    this.most = Math.max(this.most, list.length - head);
+    this.most = Math.max(this.most, (list.length - head) * this.cost);
     this.worst[index] = this.most;
   }
 }

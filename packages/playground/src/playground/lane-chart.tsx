@@ -3,12 +3,11 @@
  */
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import type { Millis } from 'sluice';
 import { BANDS, drawLane, LANE_HEIGHT } from '../draw/lane.ts';
 import { readPalette } from '../draw/palette.ts';
 import { sheetOf, soon } from '../draw/sheet.ts';
 import { showNumber, showDuration, showTime } from '../model/format.ts';
-import type { Run } from '../model/run.ts';
+import type { Bound, Run } from '../model/run.ts';
 import { follow } from '../ui/follow.ts';
 import { isDark } from '../ui/theme.ts';
 import { nearestRequest } from './pick.ts';
@@ -150,14 +149,14 @@ function createPicture(id: number): Picture {
     }
 
     /** Draws the label of the middle band, in a short form if there is little room. */
-    function drawVerdict(per: Millis, limit: number, who: string): void {
+    function drawVerdict({ per, limit, cost = 1 }: Bound, who: string): void {
       const isOver = most > limit;
       const verdict = isOver
         ? `up to ${showNumber(most)}: ${showNumber(most / limit)}× the limit`
         : `never more than ${showNumber(most)}`;
       const plain = context.font;
       const bold = plain.replace('11px', '600 11px');
-      const long = `Passed in the last ${showDuration(per)}${who}; limit ${showNumber(limit)}; `;
+      const long = `${cost === 1 ? 'Passed' : 'Units charged'} in the last ${showDuration(per)}${who}; limit ${showNumber(limit)}; `;
       context.font = bold;
       const room = width - context.measureText(verdict).width;
       context.font = plain;
@@ -171,8 +170,7 @@ function createPicture(id: number): Picture {
       context.font = plain;
     }
 
-    function drawLabels({ bounds, full, traffic, focus }: Run, shown: number): void {
-      const { limit, per } = bounds[shown];
+    function drawLabels({ bounds, costs = [], full, traffic, focus }: Run, shown: number): void {
       const who = traffic.names.length > 1 ? ` of ${traffic.names[focus]}` : '';
       context.font = `11px ${getComputedStyle(document.body).fontFamily}`;
       context.textBaseline = 'alphabetic';
@@ -181,8 +179,8 @@ function createPicture(id: number): Picture {
         context.fillText(text, 0, band.top - 4);
       };
       label(KEY, BANDS.requests);
-      drawVerdict(per, limit, who);
-      label(`Left${who} (max. ${showNumber(full)})`, BANDS.level);
+      drawVerdict(bounds[shown], who);
+      label(`${costs.length === 0 ? 'Left' : 'Requests left'}${who} (max. ${showNumber(full)})`, BANDS.level);
       const at = hover.peek();
       if (at === undefined) return;
       const text = showTime(at, traffic.length);

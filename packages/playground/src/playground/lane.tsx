@@ -37,15 +37,16 @@ function summaryOf({ good }: Lane, run: Run): string {
   follow(progress);
   const bound = tightest(run);
   const { admitted, denied, worst } = totalsAt(run, Infinity);
-  const { limit, per } = run.bounds[bound];
-  return `${good}: ${admitted} requests admitted, ${denied} denied; at most ${worst[bound]} admitted within ${showDuration(per)}, where the limit is ${limit}`;
+  const { limit, per, cost = 1 } = run.bounds[bound];
+  const most = cost === 1 ? `${worst[bound]} admitted` : `${showNumber(worst[bound])} units charged`;
+  return `${good}: ${admitted} requests admitted, ${denied} denied; at most ${most} within ${showDuration(per)}, where the limit is ${limit}`;
 }
 
 function Stats({ run }: { readonly run: Run }) {
   follow(progress);
   const totals = totalsAt(run, playhead.value);
   const bound = tightest(run);
-  const { limit, per } = run.bounds[bound];
+  const { limit, per, cost = 1 } = run.bounds[bound];
   const worst = totals.worst[bound];
   const isOver = worst > limit;
   const wait = (value: number | undefined) => (value === undefined ? '–' : showDuration(value));
@@ -59,7 +60,9 @@ function Stats({ run }: { readonly run: Run }) {
         <dt>Denied</dt>
         <dd class="denied">{showNumber(totals.denied)}</dd>
       </div>
-      <div title="The most requests that were admitted for one key in any window of this length">
+      <div
+        title={`The most ${cost === 1 ? 'requests that were admitted for' : 'units that were charged to'} one key in any window of this length`}
+      >
         <dt>Worst {showDuration(per)}</dt>
         <dd class={isOver ? 'over' : ''}>
           {showNumber(worst)} <small>of {showNumber(limit)}</small>

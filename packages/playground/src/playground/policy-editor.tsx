@@ -4,6 +4,7 @@ import { ALGORITHMS, BURSTY } from '../model/algorithms.ts';
 import { showNumber, showDuration, durationText } from '../model/format.ts';
 import { type Options, spanOf } from '../model/options-text.ts';
 import { changed, type Part, write } from '../model/policy.ts';
+import { CostFields } from './cost-fields.tsx';
 import { Slider } from '../ui/slider.tsx';
 import { COUNTS, SPANS } from '../ui/values.ts';
 import { type Lane, setText } from './store.ts';
@@ -11,7 +12,7 @@ import { type Lane, setText } from './store.ts';
 const MOST_PARTS = 3;
 
 export function PolicyEditor({ lane, index }: { readonly lane: Lane; readonly index: number }) {
-  const { id, parts } = lane;
+  const { id, parts, costs } = lane;
   const change = (at: number, by: Partial<Part>) => {
     const next = changed(parts[at], by);
     // A penalty denies nothing by itself, so it is added to the limit instead of replacing it.
@@ -21,13 +22,17 @@ export function PolicyEditor({ lane, index }: { readonly lane: Lane; readonly in
   return (
     <div class="editor">
       <TextForm lane={lane} index={index} />
+      {parts.length > 1 && <CostFields lane={lane} />}
       {parts.map((part, i) => (
         <PartForm
           key={i}
           part={part}
           isOnly={parts.length === 1}
           onChange={(by) => change(i, by)}
-          onRemove={() => setText(id, write(parts.filter((_, at) => at !== i)))}
+          onRemove={() => {
+            const isKept = (_: unknown, at: number) => at !== i;
+            setText(id, write(parts.filter(isKept)), costs.filter(isKept));
+          }}
         />
       ))}
       <button

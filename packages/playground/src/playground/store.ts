@@ -1,6 +1,7 @@
 /** The state of the playground, and the runs computed from it. A change recomputes only what depends on it. */
 import { computed, effect, signal } from '@preact/signals';
 import type { Millis } from 'sluice';
+import { boundsOf, type Costs, costsFor } from '../model/costs.ts';
 import type { Recording } from '../model/log.ts';
 import { type Part, read, type Reading } from '../model/policy.ts';
 import { createRun, type Run } from '../model/run.ts';
@@ -14,23 +15,21 @@ export interface Lane {
   /** The last valid text and its parts. The chart keeps showing them while the user types. */
   readonly good: string;
   readonly parts: readonly Part[];
+  readonly costs: Costs;
 }
 
 const FALLBACK = FIRST.limits[0];
 let lastId = 0;
 
-function laneOf(text: string, before?: Lane): Lane {
+function laneOf(text: string, costs: Costs = [], before?: Lane): Lane {
   const reading = read(text);
   const id = before?.id ?? ++lastId;
-  if (reading.mistake === undefined) return { id, text, reading, good: text, parts: reading.parts };
-  const good = before?.good ?? FALLBACK;
-  return {
-    id,
-    text,
-    reading,
-    good,
-    parts: before?.parts ?? (read(good) as { parts: readonly Part[] }).parts,
-  };
+  const good = reading.mistake === undefined ? text : (before?.good ?? FALLBACK);
+  const parts =
+    reading.mistake === undefined
+      ? reading.parts
+      : (before?.parts ?? (read(good) as { parts: readonly Part[] }).parts);
+  return { id, text, reading, good, parts, costs: costsFor(parts, costs) };
 }
 
 export const lanes = signal<readonly Lane[]>([]);
@@ -40,19 +39,29 @@ export const recording = signal<Recording | undefined>(undefined);
 
 export const state = computed<State>(() => ({
   limits: lanes.value.map(({ good }) => good),
+  costs: lanes.value.map(({ costs }) => costs),
   traffic: trafficOptions.value,
   patience: patience.value,
 }));
 export const query = computed(() => toQuery(state.value));
 
-export function show({ limits, traffic, patience: span }: State): void {
-  lanes.value = limits.map((text) => laneOf(text));
+export function show({ limits, costs, traffic, patience: span }: State): void {
+  lanes.value = limits.map((text, i) => laneOf(text, costs.at(i)));
   trafficOptions.value = traffic;
   patience.value = span;
 }
 
-export function setText(id: number, text: string): void {
-  lanes.value = lanes.value.map((lane) => (lane.id === id ? laneOf(text, lane) : lane));
+/** Changes a limit. Its policies keep their costs by position, unless other costs are given. */
+export function setText(id: number, text: string, costs?: Costs): void {
+  lanes.value = lanes.value.map((lane) => (lane.id === id ? laneOf(text, costs ?? lane.costs, lane) : lane));
+}
+
+export function setCost({ id, text, parts, costs }: Lane, at: number, cost: number): void {
+  setText(
+    id,
+    text,
+    parts.map((_, i) => (i === at ? cost : (costs.at(i) ?? 1))),
+  );
 }
 
 export function addLane(): void {
@@ -135,12 +144,13 @@ function work(): void {
 effect(() => {
   const before = runs.peek();
   const next = new Map<number, Run>();
-  for (const { id, good, parts } of lanes.value) {
+  for (const { id, good, parts, costs } of lanes.value) {
     const old = before.get(id);
     const options = {
       traffic: traffic.value,
       policies: good,
-      bounds: parts.filter(({ limit }) => limit < Infinity),
+      costs,
+      bounds: boundsOf(parts, costs),
       patience: patience.value,
       focus: focus.value,
     };
@@ -148,6 +158,7 @@ effect(() => {
       old !== undefined &&
       old.traffic === options.traffic &&
       old.policies === good &&
+      String(old.costs) === String(costs) &&
       old.patience === options.patience &&
       old.focus === options.focus;
     next.set(id, isSame ? old : createRun(options));

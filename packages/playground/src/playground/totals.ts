@@ -5,7 +5,7 @@ import { after, type Outcomes, type Run } from '../model/run.ts';
 export interface Totals {
   readonly admitted: number;
   readonly denied: number;
-  /** For each bound, the largest number of requests of one key that were admitted in any window of the bound's length. */
+  /** For each bound, the largest number of units that one key was charged in any window of the bound's length. */
   readonly worst: readonly number[];
   /**
    * The average wait of admitted requests if requests wait for their turn. Otherwise, the average `retryAfter` of denied

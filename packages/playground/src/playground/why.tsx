@@ -3,6 +3,7 @@
  * fixed, so that the layout does not shift.
  */
 import { useMemo } from 'preact/hooks';
+import { costByPolicy } from '../model/costs.ts';
 import { showNumber, showDuration, showTime } from '../model/format.ts';
 import { explain, type Run } from '../model/run.ts';
 import { follow } from '../ui/follow.ts';
@@ -67,26 +68,31 @@ function Answer({ run, event }: { readonly run: Run; readonly event: number }) {
   const waited = at > asked ? `, after ${showDuration(at - asked)},` : '';
   const request = `Request ${showNumber(event + 1)} at ${time(asked)}${who}${waited}`;
   const several = decision.policies.length > 1;
+  const { costs = [] } = run;
+  const cost = costs.length === 0 ? {} : costByPolicy(decision.policies, costs);
+  const costOf = (name: string) => (Object.hasOwn(cost, name) ? `, cost ${showNumber(cost[name])}` : '');
+  const each = (
+    <span class="muted">
+      {' '}
+      {decision.policies.map((one) => `${one.name}: ${leftOf(one)}${costOf(one.name)}`).join(' · ')}
+    </span>
+  );
   if (decision.allowed)
     return (
       <span>
         {request} <b class="admitted">was admitted</b>, which left {showNumber(decision.remaining)} of{' '}
-        {showNumber(decision.limit)}.
+        {showNumber(decision.limit)}.{costs.length > 0 && each}
       </span>
     );
   return (
     <span>
       {request} <b class="denied">was denied</b> by <code>{several ? decision.policy : run.policies}</code>:{' '}
-      {leftOf(decision)}.{' '}
+      {leftOf(decision)}
+      {costOf(decision.policy)}.{' '}
       {decision.retryAfter === Infinity
         ? 'It can never pass.'
         : `It would pass in ${showDuration(decision.retryAfter)}, at ${time(at + decision.retryAfter)}.`}
-      {several && (
-        <span class="muted">
-          {' '}
-          {decision.policies.map((one) => `${one.name}: ${leftOf(one)}`).join(' · ')}
-        </span>
-      )}
+      {several && each}
     </span>
   );
 }
