@@ -11,6 +11,7 @@ import {
 } from '../../src/index.ts';
 import { ipc } from '../../src/stores/ipc/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
+import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
 import { random } from 'sluice-test-support/random.ts';
 import { CASES } from '../support/policies.ts';
@@ -114,6 +115,11 @@ describe('takeMany makes the same decisions as in memory', { timeout: 120_000 },
       5,
     ).finally(() => valkey.disconnect());
   });
+
+  // With 100 keys, all rows are in one stripe. With 5000, most lists of items need several stripes.
+  test.each([100, 5000])('in shared memory for %i keys', (maxKeys) =>
+    compare((clock) => sharedMemory({ maxKeys, logEntries: 100_000, clock }), 'many', 1000, 7),
+  );
 
   test('over ipc', () =>
     compare(

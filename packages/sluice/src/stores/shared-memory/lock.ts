@@ -50,7 +50,12 @@ export class Lock {
     return Atomics.compareExchange(this.words, head + LOCK, 0, this.nextToken()) === 0;
   }
 
-  /** Waits until this thread holds the lock of the stripe, after `tryTake` did not get it. */
+  /** Takes the lock of another stripe with the same token, if that lock is free. */
+  tryTakeToo(head: number): boolean {
+    return Atomics.compareExchange(this.words, head + LOCK, 0, this.token) === 0;
+  }
+
+  /** Waits until this thread holds the lock of the stripe, after `tryTake` or `tryTakeToo` did not get it. */
   wait(head: number): Hold {
     const { words, token } = this;
     const at = head + LOCK;
@@ -92,6 +97,11 @@ export class Lock {
   arm(head: number): boolean {
     const { token } = this;
     return Atomics.compareExchange(this.words, head + LOCK, token, token | ARMED) === token;
+  }
+
+  /** Ends the change in the journal without releasing the lock. Does nothing if another thread has taken over the lock. */
+  disarm(head: number): void {
+    Atomics.compareExchange(this.words, head + LOCK, this.token | ARMED, this.token);
   }
 
   /** Releases the lock. Returns false if another thread has taken over the lock. */

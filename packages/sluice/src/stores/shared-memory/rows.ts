@@ -1,8 +1,9 @@
 /**
- * Reads and changes the rows of all keys, one locked stripe at a time. A change is prepared outside the slot: the cells that do
- * not fit into the slot are written to unused units of the stripe, and the slot's next content is written to the journal. Arming the lock is the single write that makes the change valid.
- * Then the content is copied to the slot. A thread that dies before that write leaves the old row. A thread that dies after it
- * leaves the new row, and the next holder copies it.
+ * Reads and changes the rows of all keys. Most calls lock one stripe at a time; `openAll` locks several. A change is prepared
+ * outside the slot: the cells that do not fit into the slot are written to unused units of the stripe, and the slot's next
+ * content is written to the journal. Arming the lock is the single write that makes the change valid. Then the content is copied
+ * to the slot. A thread that dies before that write leaves the old row. A thread that dies after it leaves the new row, and the
+ * next holder copies it.
  */
 import type { Millis } from '../../engine/contract.ts';
 import { StoreError } from '../../internal/errors.ts';
@@ -44,6 +45,8 @@ export class Rows {
   private low = 0;
   private high = 0;
   private armed = false;
+  /** The stripes that `openAll` has locked, in ascending order. */
+  heads: readonly number[] = [];
 
   constructor(layout: Layout, thread: number) {
     this.layout = layout;
@@ -72,6 +75,57 @@ export class Rows {
     this.rebuild();
     this.lock.release(this.head, false);
     return true;
+  }
+
+  /**
+   * Locks the stripes of all these fingerprints. Every thread locks them in ascending order, so that two threads never wait for
+   * each other. Returns false if one of the locks was lost again while this thread was waiting for another one. `closeAll` must
+   * follow in any case.
+   */
+  openAll(tags: readonly { readonly high: number }[]): boolean {
+    this.heads = [...new Set(tags.map(({ high }) => headOf(this.layout, high)))].sort((a, b) => a - b);
+    this.lock.nextToken();
+    for (const head of this.heads) {
+      this.head = head;
+      if (!this.lock.tryTakeToo(head)) this.waitForLock();
+    }
+    return this.areOurs();
+  }
+
+  /** Whether this thread still holds all locks of `openAll`. If so, the rows have not changed since then. */
+  areOurs(): boolean {
+    return this.heads.every((head) => this.lock.isOurs(head));
+  }
+
+  /** Selects a row in a stripe that `openAll` has locked. Returns the same as `open`, or −1 if the lock was lost. */
+  select(low: number, high: number): number {
+    this.low = low;
+    this.high = high;
+    this.head = headOf(this.layout, high);
+    this.armed = false;
+    // The links of a stripe must not be followed while another thread changes them.
+    return this.lock.isOurs(this.head) ? this.find() : -1;
+  }
+
+  /** Writes the selected row in a way that lets other rows of the stripe be written afterwards. Returns false if the lock was lost. */
+  writeAndStay(...row: Parameters<Rows['write']>): boolean {
+    this.write(...row);
+    if (!this.armed) return false;
+    this.lock.disarm(this.head);
+    return true;
+  }
+
+  /** Releases the locks of `openAll`. */
+  closeAll(): void {
+    const lost = this.heads.toReversed().filter((head) => !this.lock.release(head, false));
+    this.heads = [];
+    // If a lock was lost during a change, the next holder has completed the change, but the free lists may be wrong now.
+    for (const head of lost) {
+      this.head = head;
+      this.hold();
+      this.rebuild();
+      this.lock.release(head, false);
+    }
   }
 
   clearAt(slot: number): Millis {
@@ -137,7 +191,10 @@ export class Rows {
 
   /** Waits for the lock, and completes the change of a holder that died. */
   private hold(): void {
-    if (this.lock.tryTake(this.head)) return;
+    if (!this.lock.tryTake(this.head)) this.waitForLock();
+  }
+
+  private waitForLock(): void {
     const hold = this.lock.wait(this.head);
     if (hold === 'free') return;
     if (hold === 'dead and armed') this.carryOut();

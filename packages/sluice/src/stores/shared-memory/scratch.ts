@@ -3,7 +3,7 @@
  * In the buffer, the cell of a variable-length policy holds the length of its row, and the row itself follows all cells.
  * Zeros at the end are left out.
  */
-import type { Cells, VariableRows, Plan } from '../../engine/contract.ts';
+import type { Cells, Decision, Hit, Plan, VariableRows } from '../../engine/contract.ts';
 import { INLINE, type Layout, ROW_CELL } from './layout.ts';
 import { cellsIn, readChain } from './units.ts';
 
@@ -91,6 +91,16 @@ export class Scratch implements VariableRows {
   private rowAt(offset: number): Cells | undefined {
     return this.cells[offset] === 0 ? undefined : this.rows[this.cells[offset]];
   }
+}
+
+/**
+ * Whether it is certain that a hit did not change its row, so that the row need not be compared with its original. This halves
+ * the work of a denial by a long log.
+ */
+export function isUntouched({ verb, plan, mode }: Hit, { taken }: Decision): boolean {
+  if (verb === 'peek') return true;
+  if (taken > 0 || mode === 'always' || (verb !== 'take' && verb !== 'reserve')) return false;
+  return !plan.policies.some(({ algorithm }) => algorithm.countsDenials);
 }
 
 function roomFor(cells: Cells, length: number): Cells {

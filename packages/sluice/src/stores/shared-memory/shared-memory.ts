@@ -21,7 +21,8 @@ import {
 } from './layout.ts';
 import { inlineTake } from './inline-take.ts';
 import { Rows } from './rows.ts';
-import { Scratch } from './scratch.ts';
+import { isUntouched, Scratch } from './scratch.ts';
+import { decideAll, type RowTake } from './take-all.ts';
 import { setEpoch, threadClock } from './thread-clock.ts';
 import { unitsFor } from './units.ts';
 import { Weights } from './weights.ts';
@@ -88,6 +89,8 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   const { words, cells } = layout;
   const rows = new Rows(layout, Atomics.add(words, THREADS, 1));
   const scratch = new Scratch(layout);
+  /** One for each row of a `takeMany`. */
+  const scratches: Scratch[] = [];
   const weights = new Weights(layout);
   const clock = clockOf('sharedMemory.clock', given);
   const time = given === undefined ? threadClock(layout) : () => clock.now();
@@ -178,6 +181,41 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     return locked(hit.key, space.row, (slot) => decideAt(slot, hit, until, space.measure));
   }
 
+  function rowTakeOf(hit: Hit, i: number): RowTake {
+    const space = spaceOf(hit.plan);
+    const until = blockedUntil(hit, space);
+    fingerprint(hit.key, space.row);
+    scratches[i] ??= new Scratch(layout);
+    const { measure } = space;
+    return { hit, low, high, until, measure, scratch: scratches[i], decision: undefined, isWritten: false };
+  }
+
+  /** Decides on all hits in one step. Repeats that if a lock was lost. */
+  function takeAll(hits: readonly Hit[]): Decision[] {
+    for (;;) {
+      const takes = hits.map(rowTakeOf);
+      let decisions: Decision[] | undefined;
+      try {
+        decisions = decideAll(rows, thread, takes);
+      } finally {
+        if (decisions === undefined) takes.forEach(giveBack);
+      }
+      if (decisions !== undefined) return decisions;
+    }
+  }
+
+  /** Gives back what a take was charged, if it was charged although not all of the takes were. */
+  function giveBack({ hit, decision, isWritten, measure }: RowTake): void {
+    if (!isWritten || decision?.at === undefined) return;
+    const { at, policies } = decision;
+    locked(hit.key, spaceOf(hit.plan).row, (slot) => {
+      const elapsed = now() - at;
+      // Units that have come back by themselves must not be given back, because other callers may have taken them since.
+      const cost = policies.map(({ taken, resetAfter }) => (elapsed < resetAfter ? taken : 0));
+      decideAt(slot, { ...hit, verb: 'refund', cost, of: decision }, 0, measure);
+    });
+  }
+
   return {
     clock,
     backend: handle,
@@ -195,22 +233,15 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
         return decision ?? apply({ verb: 'take', plan, key, cost, mode: 'whole', span: 0 });
       };
     },
+    allTaker(hits) {
+      return this.apply === apply ? () => takeAll(hits) : undefined;
+    },
     /** Does nothing, because the memory is freed once no thread references it. */
     close() {},
     get size() {
       return rows.size;
     },
   };
-}
-
-/**
- * Whether it is certain that a hit did not change its row, so that the row need not be compared with its original. This halves
- * the work of a denial by a long log.
- */
-function isUntouched({ verb, plan, mode }: Hit, { taken }: Decision): boolean {
-  if (verb === 'peek') return true;
-  if (taken > 0 || mode === 'always' || (verb !== 'take' && verb !== 'reserve')) return false;
-  return !plan.policies.some(({ algorithm }) => algorithm.countsDenials);
 }
 
 function spaceFor(plan: Plan, layout: Layout): Space {

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * A thread that runs the task in `workerData` for threads.test.ts. It imports the built package, because Node 20 cannot run
+ * A thread that runs the task in `workerData` for threads.test.ts and take-many.test.ts. It imports the built package, because Node 20 cannot run
  * TypeScript.
  */
 import { parentPort, workerData } from 'node:worker_threads';
@@ -36,6 +36,31 @@ const TASKS = {
     let admitted = 0;
     for (let i = 0; i < takes; i++) if (limiter.take('one key').allowed) admitted++;
     parentPort?.postMessage(admitted);
+  },
+  /**
+   * In each round, takes from two shared keys and one of its own until it is denied. The threads list the shared keys in different
+   * orders. Reports how many takes were allowed, and how many of them after a denial.
+   */
+  many() {
+    const limiter = createLimiter(POLICIES[policies](), { store: attachSharedMemory(handle), name: 'test' });
+    const thread = Atomics.add(signals, 0, 1);
+    while (Atomics.load(signals, 0) < workerData.threads);
+    const report = { admitted: 0, late: 0, atomic: true };
+    for (let round = 0; round < workerData.rounds; round++) {
+      const shared = [{ key: `organization ${round}` }, { key: `team ${round}` }];
+      const items = [
+        ...(thread % 2 === 0 ? shared : shared.reverse()),
+        { key: `user ${thread} ${round}`, cost: 0.5 },
+      ];
+      for (let denials = 0; denials < 3; ) {
+        const { allowed, atomic } = limiter.takeMany(items);
+        if (!atomic) report.atomic = false;
+        if (!allowed) denials++;
+        else if (denials > 0) report.late++;
+        if (allowed) report.admitted++;
+      }
+    }
+    parentPort?.postMessage(report);
   },
   /** Takes until the thread is terminated, and counts the takes that were allowed. */
   storm() {
