@@ -10,8 +10,10 @@ import {
   type Store,
 } from '../../src/index.ts';
 import { ipc } from '../../src/stores/ipc/index.ts';
+import { postgres } from '../../src/stores/postgres/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
+import { postgresServer } from 'sluice-test-support/postgres/server.ts';
 import { random } from 'sluice-test-support/random.ts';
 import { CASES } from '../support/policies.ts';
 import { someGap } from './differential.ts';
@@ -113,6 +115,17 @@ describe('takeMany makes the same decisions as in memory', { timeout: 120_000 },
       30,
       5,
     ).finally(() => valkey.disconnect());
+  });
+
+  test('on Postgres', async () => {
+    const server = await postgresServer();
+    const make = (clock: ManualClock) =>
+      postgres(server.pool(), { onFailure: 'throw', deadline: '30s', clock });
+    try {
+      await compare(make, 'many', 500, 7);
+    } finally {
+      await server.stop();
+    }
   });
 
   test('over ipc', () =>
