@@ -201,9 +201,9 @@ export interface Limiter<
    * penalty policies count the denial. Items with the same limiter, tier and key are charged together.
    *
    * All items are decided in one step if their limiters are on the same store, and the store is in memory, in shared memory, an
-   * ipc socket, or a Redis or Valkey server. On a Redis Cluster, keys must be in the same slot, which is the case if all items have
-   * the same `key`. Other items are reserved one by one and given back if one of them is denied: items on different stores, on
-   * other stores, in leases, or with the same key in different tiers. `atomic` of the decision says which it was.
+   * ipc socket, a Redis or Valkey server, or Postgres. On a Redis Cluster, keys must be in the same slot, which is the case if all
+   * items have the same `key`. Other items are reserved one by one and given back if one of them is denied: items on different
+   * stores, on other stores, in leases, or with the same key in different tiers. `atomic` of the decision says which it was.
    */
   takeMany(items: readonly ManyItem<R>[]): Answer<R, ManyDecision>;
   /** Rejects all waiting callers, frees the limiter's name, and closes the store if the limiter created it. */

@@ -10,9 +10,11 @@ import {
   type Store,
 } from '../../src/index.ts';
 import { ipc } from '../../src/stores/ipc/index.ts';
+import { postgres } from '../../src/stores/postgres/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
+import { postgresServer } from 'sluice-test-support/postgres/server.ts';
 import { random } from 'sluice-test-support/random.ts';
 import { CASES } from '../support/policies.ts';
 import { someGap } from './differential.ts';
@@ -120,6 +122,17 @@ describe('takeMany makes the same decisions as in memory', { timeout: 120_000 },
   test.each([100, 5000])('in shared memory for %i keys', (maxKeys) =>
     compare((clock) => sharedMemory({ maxKeys, logEntries: 100_000, clock }), 'many', 1000, 7),
   );
+
+  test('on Postgres', async () => {
+    const server = await postgresServer();
+    const make = (clock: ManualClock) =>
+      postgres(server.pool(), { onFailure: 'throw', deadline: '30s', clock });
+    try {
+      await compare(make, 'many', 500, 7);
+    } finally {
+      await server.stop();
+    }
+  });
 
   test('over ipc', () =>
     compare(

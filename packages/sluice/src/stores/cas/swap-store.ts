@@ -7,10 +7,19 @@
  */
 import type { Clock, Decision, Hit, MaybePromise, Millis, Store } from '../../engine/contract.ts';
 import { checkInstant } from '../../engine/decide.ts';
-import { StoreUnavailable } from '../../internal/errors.ts';
+import {
+  dismiss,
+  PATIENCE,
+  pause,
+  removeOverdue,
+  tooManyConflicts,
+  TRIES,
+  type Waiting,
+} from './attempts.ts';
 import { digestOf, idOf, isLong } from './key.ts';
 import { rowTimes } from './row-time.ts';
 import { decideAll, numbersIn, writtenAt } from './row.ts';
+import { manyTaker } from './swap-many.ts';
 
 export interface Found {
   readonly value: Uint8Array | undefined;
@@ -28,14 +37,24 @@ export interface Rows {
    * if the current row is not known.
    */
   put(key: string, found: Found, value: Uint8Array, expiresIn: Millis): Promise<true | false | Found>;
+  /**
+   * Writes all values in one atomic step and returns true if none of the rows has changed since it was found. Otherwise writes
+   * nothing and returns false. Undefined if the service cannot write several rows in one step.
+   */
+  putAll?: ((writes: readonly Write[]) => Promise<boolean>) | undefined;
 }
 
-interface Pending {
+/** The arguments of a `put`. */
+export interface Write {
+  readonly key: string;
+  readonly found: Found;
+  readonly value: Uint8Array;
+  readonly expiresIn: Millis;
+}
+
+interface Pending extends Waiting {
   readonly hit: Hit;
-  /** When the caller stops waiting. From then on, the hit is not tried again, even if other hits of its round are. */
-  readonly due: Millis;
   readonly resolve: (decision: Decision) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** The hits that wait for a key's next round. */
@@ -44,13 +63,6 @@ interface Line {
   /** When the current round began. */
   since: Millis;
 }
-
-/** Maximum number of attempts in a round. An attempt fails if another process has changed the row since it was read. */
-const TRIES = 100;
-/** A round that takes longer than this, in milliseconds, may never end, so new hits do not wait for it. */
-const PATIENCE = 10_000;
-/** The longest pause after a conflict, in milliseconds. */
-const LONGEST_PAUSE = 16;
 
 /**
  * `steady` computes a row's time, which never goes back, even if the clocks of several processes differ. `keep` is how long a row
@@ -67,6 +79,7 @@ export function swapStore(
   /** The keys that have a round under way. */
   const lines = new Map<string, Line>();
   const timeOf = steady ? rowTimes(rows) : undefined;
+  const takeAll = rows.putAll && manyTaker(rows, rows.putAll, timeOf, keep, deadline);
 
   function apply(hit: Hit): Promise<Decision> {
     return new Promise((resolve, reject) => {
@@ -78,8 +91,7 @@ export function swapStore(
         line.waiting.push(pending);
         return;
       }
-      for (const { reject: refuse } of line?.waiting.splice(0) ?? [])
-        refuse(new StoreUnavailable('deadline'));
+      if (line !== undefined) dismiss(line.waiting);
       const started: Line = { waiting: [pending], since: now };
       lines.set(id, started);
       // Starts at the end of the tick, so that hits of one tick are decided in one round.
@@ -102,14 +114,6 @@ export function swapStore(
       }
     }
     if (lines.get(id) === line) lines.delete(id);
-  }
-
-  /** Rejects the hits whose deadline has passed and removes them from the batch. Returns whether any are left. */
-  function removeOverdue(batch: Pending[]): boolean {
-    const now = performance.now();
-    // Hits arrive in the order of their deadlines.
-    while (batch.length > 0 && batch[0].due <= now) batch.shift()?.reject(new StoreUnavailable('deadline'));
-    return batch.length > 0;
   }
 
   /** Rejects the hits that refer to a charge in the future, and removes them. Returns whether any hits are left. */
@@ -159,20 +163,16 @@ export function swapStore(
       if (!removeOverdue(batch)) return lost;
       found = await rows.get(key, true);
     }
-    throw new StoreUnavailable(
-      'overloaded',
-      new Error(`gave up after ${TRIES} attempts, because other processes changed the row each time`),
-    );
+    throw tooManyConflicts();
   }
 
-  return { clock, apply, close() {} };
-}
-
-/**
- * Waits after a conflict. The pause grows with the number of conflicts, and is random so that competing processes do not collide
- * again.
- */
-function pause(lost: number): Promise<void> {
-  const span = Math.random() * Math.min(2 ** lost, LONGEST_PAUSE);
-  return new Promise((resolve) => void setTimeout(resolve, span));
+  return {
+    clock,
+    apply,
+    allTaker(hits) {
+      // A wrapper that copied this object and replaced `apply` must see every hit.
+      return takeAll !== undefined && this.apply === apply ? () => takeAll(hits) : undefined;
+    },
+    close() {},
+  };
 }

@@ -7,24 +7,17 @@
  */
 import type { Millis } from '../../engine/contract.ts';
 import { inBatches } from '../cas/batches.ts';
-import type { Found, Rows } from '../cas/swap-store.ts';
+import type { Found, Rows, Write } from '../cas/swap-store.ts';
 import type { Run, Statement } from './client.ts';
 import { explained, isConflict } from './faults.ts';
 import { arrayOfBytes, arrayOfKeys, arrayOfNumbers, LATEST, statementsFor } from './sql.ts';
 
 type Known = Pick<Found, 'value' | 'version'>;
 
-interface Write {
-  readonly key: string;
-  readonly found: Found;
-  readonly value: Uint8Array;
-  readonly expiresIn: Millis;
-}
-
 interface Reply {
   /**
    * The index of the row, or null if the reply is not about a row. Replies to `update` have no `n`; such a reply is about a row
-   * if it has a version.
+   * if it has a version. In replies to `writeAll`, it is the number of rows.
    */
   readonly n?: number | null;
   readonly value: Uint8Array | null;
@@ -124,14 +117,8 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
   }
 
   async function writeMany(batch: readonly Write[]): Promise<(true | false | Found)[]> {
-    // A random version never repeats for a key, not even after its row has expired.
-    const version = String(Math.floor(Math.random() * Number.MAX_SAFE_INTEGER) + 1);
-    let earliest = clock === undefined ? batch[0].found.now : 0;
-    let latest = earliest;
-    for (const { found } of clock === undefined ? batch : []) {
-      earliest = Math.min(earliest, found.now);
-      latest = Math.max(latest, found.now);
-    }
+    const version = newVersion();
+    const [earliest, latest] = timesOf(batch);
     const replies = await send(batch, version, earliest, latest);
     if (replies === undefined) return batch.map(() => false);
     if (replies.length === 0) {
@@ -139,9 +126,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
       return [recall(batch[0].key)];
     }
     const [{ now }] = replies;
-    const isInTime = clock !== undefined || (latest <= now && now <= earliest + LATEST);
-    // If `isInTime` is false, the server's clock was set back, or this process or the statement was delayed.
-    ahead = isInTime ? Math.max(ahead, now - performance.now()) : now - performance.now();
+    const isInTime = checkTime(now, earliest, latest);
     const outcomes: (true | Found)[] = batch.map(() => true);
     for (const reply of replies) {
       const n = reply.n === undefined && reply.version !== null ? 0 : (reply.n ?? -1);
@@ -150,17 +135,71 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
       const isOther = (reply.version ?? undefined) !== found.version;
       outcomes[n] = foundIn(key, reply, reply.value !== null && (isOther || !isInTime));
     }
+    let written = 0;
     for (const [i, { key, value }] of batch.entries()) {
       if (outcomes[i] !== true) continue;
-      writes++;
+      written++;
       remember(key, { value, version });
     }
-    if (writes >= WRITES && performance.now() >= nextCleaning) void cleanUp();
+    countWrites(written);
     return outcomes;
+  }
+
+  /** The earliest and the latest time of the decisions. Both are 0 if the server's time does not matter. */
+  function timesOf(batch: readonly Write[]): [Millis, Millis] {
+    if (clock !== undefined) return [0, 0];
+    const times = batch.map(({ found }) => found.now);
+    return [Math.min(...times), Math.max(...times)];
+  }
+
+  /** Learns the server's time from the reply to a write. Returns whether the decisions were neither too old nor too new for it. */
+  function checkTime(now: Millis, earliest: Millis, latest: Millis): boolean {
+    const isInTime = clock !== undefined || (latest <= now && now <= earliest + LATEST);
+    // If `isInTime` is false, the server's clock was set back, or this process or the statement was delayed.
+    ahead = isInTime ? Math.max(ahead, now - performance.now()) : now - performance.now();
+    return isInTime;
+  }
+
+  /** Writes all rows or none. Returns whether they were written. */
+  async function putAll(batch: readonly Write[]): Promise<boolean> {
+    const [earliest, latest] = timesOf(batch);
+    const version = newVersion();
+    try {
+      const existing = await withEmptyRows(batch);
+      const columns = columnsOf(existing.map((row) => ({ ...row, expiresIn: row.expiresIn + RETAINED })));
+      const [{ n: written, now }] = await ask(statements.writeAll, [...columns, version, latest, earliest]);
+      checkTime(now, earliest, latest);
+      if (written !== batch.length) return false;
+    } catch (error) {
+      if (isConflict(error)) return false;
+      throw error;
+    }
+    for (const { key, value } of batch) remember(key, { value, version });
+    countWrites(batch.length);
+    return true;
+  }
+
+  /**
+   * Inserts an empty row for each row that was not found, because only a row that exists can be locked. If another process has
+   * inserted the row in the meantime, the row has a different version, so `writeAll` writes nothing.
+   */
+  async function withEmptyRows(batch: readonly Write[]): Promise<readonly Write[]> {
+    const absent = batch.filter(({ found }) => found.version === undefined).map(({ key }) => key);
+    if (absent.length === 0) return batch;
+    const version = newVersion();
+    await ask(statements.insertEmpty, [arrayOfKeys(absent), version, RETAINED]);
+    return batch.map((row) =>
+      row.found.version === undefined ? { ...row, found: { ...row.found, version } } : row,
+    );
   }
 
   const put: Rows['put'] = (key, found, value, expiresIn) =>
     write({ key, found, value, expiresIn: expiresIn + RETAINED });
+
+  function countWrites(written: number): void {
+    writes += written;
+    if (writes >= WRITES && performance.now() >= nextCleaning) void cleanUp();
+  }
 
   /** Deletes expired rows in the background. If it fails, a later write tries again. */
   async function cleanUp(): Promise<void> {
@@ -174,7 +213,12 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
     nextCleaning = cleaned === CLEANED ? 0 : performance.now() + SECOND;
   }
 
-  return { get, put };
+  return { get, put, putAll };
+}
+
+/** A random version never repeats for a key, not even after its row has expired. */
+function newVersion(): string {
+  return String(Math.floor(Math.random() * Number.MAX_SAFE_INTEGER) + 1);
 }
 
 function columnsOf(batch: readonly Write[]): string[] {

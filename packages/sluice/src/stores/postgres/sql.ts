@@ -54,6 +54,10 @@ export interface Statements {
    * them, and the latest and earliest time of their decisions, or 0 → n, value, version, now.
    */
   readonly writeMany: Statement;
+  /** keys, version, milliseconds to keep them. Inserts rows that do not exist. An empty row is read as a new key. */
+  readonly insertEmpty: Statement;
+  /** The parameters of `writeMany`, but all rows must exist → n: how many rows were written, which is all or none; now. */
+  readonly writeAll: Statement;
   /** Maximum number of expired rows to delete → how many were deleted. */
   readonly clean: Statement;
 }
@@ -134,6 +138,32 @@ SELECT lost.n, lost.value, lost.version, clock.now FROM clock LEFT JOIN (
   SELECT asked.n::int - 1 AS n, r.value, r.version::text FROM asked LEFT JOIN ${name} r ON r.key = asked.key
   WHERE asked.key NOT IN (SELECT key FROM changed UNION ALL SELECT key FROM added)
 ) lost ON true`,
+    ),
+    insertEmpty: named(
+      'insert empty',
+      `INSERT INTO ${name} (key, value, version, expires)
+SELECT key, '', $2::bigint, clock_timestamp() + $3::float8 * interval '1 ms'
+FROM unnest($1::text::text[]) AS a(key) ORDER BY key COLLATE "C" ON CONFLICT (key) DO NOTHING`,
+    ),
+    // Waits for locked rows. If two of these statements skipped each other's rows, neither of them would write. Rows are locked in
+    // key order, and nothing is written before all of them are locked, so two of these statements never deadlock.
+    writeAll: named(
+      'write all',
+      `WITH asked AS MATERIALIZED (
+  SELECT * FROM unnest($1::text::text[], $2::text::bytea[], $3::text::float8[], $4::text::bigint[]) AS a(key, value, keep, expected)
+), held AS MATERIALIZED (
+  SELECT r.key, asked.value, asked.keep * interval '1 ms' AS keep
+  FROM asked JOIN ${name} r ON r.key = asked.key WHERE r.version = asked.expected ORDER BY r.key FOR UPDATE OF r
+), complete AS MATERIALIZED (
+  SELECT count(*) AS held, ${time} AS now FROM held
+), changed AS (
+  UPDATE ${name} r SET value = held.value, version = $5::bigint,
+    expires = CASE WHEN r.expires >= clock_timestamp() + held.keep THEN r.expires ELSE clock_timestamp() + held.keep * 1.5 END
+  FROM held, complete WHERE r.key = held.key AND complete.held = (SELECT count(*) FROM asked)
+    AND ($6::float8 = 0 OR complete.now BETWEEN $6::float8 AND $7::float8 + ${LATEST})
+  RETURNING 1
+)
+SELECT (SELECT count(*)::int FROM changed) AS n, now FROM complete`,
     ),
     clean: named(
       'clean',

@@ -1,21 +1,35 @@
 // @ts-check
 /**
- * A separate process that takes from a user, a team and an organization with takeMany. take-many.test.ts starts it and controls
- * it by messages. It imports the built package, because Node 20 cannot run TypeScript.
+ * A separate process that takes from a user, a team and an organization with takeMany. The tests take-many.test.ts of Redis and
+ * of Postgres start it and control it by messages. It imports the built package, because Node 20 cannot run TypeScript.
  *
- * argv: the port of Redis.
+ * argv: the port of the server, and `pg` if the server is Postgres.
  * Message: { round, lanes, calls, user, team }: `lanes` concurrent callers make a call for each of `calls` users of one team. The
  * limits of each user and of the team are `user` and `team`.
  * Answer: { admitted, denials, atomic }: how many calls were admitted, why the others were denied, as the names of policies and
  * how often each was named, and how many answers were atomic.
  */
 import { Redis } from 'ioredis';
+import pg from 'pg';
 
 const { createLimiter, fixedWindow, gcra, slidingLog } = await import('../../../dist/index.js');
 const { redis } = await import('../../../dist/stores/redis/index.js');
+const { postgres } = await import('../../../dist/stores/postgres/index.js');
 
-const client = new Redis({ port: Number(process.argv[2]) });
-const store = redis(client, { deadline: '20s', onFailure: 'throw' });
+const [, , port, kind] = process.argv;
+const patient = /** @type {const} */ ({ deadline: '20s', onFailure: 'throw' });
+const store = await connect();
+
+async function connect() {
+  if (kind === 'pg') {
+    const pool = new pg.Pool({ connectionString: `postgres://postgres:password@127.0.0.1:${port}/postgres` });
+    await pool.query('SELECT');
+    return postgres(pool, patient);
+  }
+  const client = new Redis({ port: Number(port) });
+  await client.ping();
+  return redis(client, patient);
+}
 
 async function run({ round, lanes, calls, user, team }) {
   const users = createLimiter(
@@ -48,5 +62,4 @@ async function run({ round, lanes, calls, user, team }) {
 }
 
 process.on('message', (message) => void run(message).then((answer) => process.send?.(answer)));
-await client.ping();
 process.send?.('ready');
