@@ -92,7 +92,7 @@ describe('takeMany makes the same decisions as in memory', { timeout: 120_000 },
     compare(
       (clock) => redis(client, { onFailure: 'throw', deadline: '30s', clock }),
       `many ${process.pid} ${seed}`,
-      500,
+      250,
       seed,
     ),
   );
@@ -120,7 +120,7 @@ describe('takeMany makes the same decisions as in memory', { timeout: 120_000 },
 
   // With 100 keys, all rows are in one stripe. With 5000, most lists of items need several stripes.
   test.each([100, 5000])('in shared memory for %i keys', (maxKeys) =>
-    compare((clock) => sharedMemory({ maxKeys, logEntries: 100_000, clock }), 'many', 1000, 7),
+    compare((clock) => sharedMemory({ maxKeys, logEntries: 100_000, clock }), 'many', 400, 7),
   );
 
   test('on Postgres', async () => {
@@ -128,7 +128,7 @@ describe('takeMany makes the same decisions as in memory', { timeout: 120_000 },
     const make = (clock: ManualClock) =>
       postgres(server.pool(), { onFailure: 'throw', deadline: '30s', clock });
     try {
-      await compare(make, 'many', 500, 7);
+      await compare(make, 'many', 200, 7);
     } finally {
       await server.stop();
     }
@@ -138,7 +138,7 @@ describe('takeMany makes the same decisions as in memory', { timeout: 120_000 },
     compare(
       (clock) => ipc({ path: socketPath(), store: memory({ clock }), onFailure: 'throw', deadline: '30s' }),
       'many',
-      1000,
+      400,
       6,
     ));
 });
