@@ -16,7 +16,10 @@ async function nodeRedis(port) {
   return createClient({ socket: { host: '127.0.0.1', port } }).connect();
 }
 
-/** The deadline is long, so that a stall of the machine does not count as a failure of the store. */
+/**
+ * The deadline is long, so that a stall of the machine does not count as a failure of the store. A failure ends the benchmark,
+ * because a fallback would admit units that the store does not know about.
+ */
 const PATIENT = { deadline: 5000, onFailure: 'throw' };
 
 /** Number of contenders created so far. Each contender gets its own name, so that no two share a count. */

@@ -3,7 +3,10 @@
  * has its own client, store and limiter, and imports only what it needs. `asked` returns the number of hits sent to the store.
  */
 
-/** The deadline is long, so that a stall of the machine does not count as a failure of the store. A failure must not be hidden by a fallback. */
+/**
+ * The deadline is long, so that a stall of the machine does not count as a failure of the store. A failure ends the benchmark,
+ * because a fallback would admit units that the store does not know about.
+ */
 const PATIENT = { deadline: 10_000, onFailure: 'throw' };
 
 async function onRedis(port, options) {

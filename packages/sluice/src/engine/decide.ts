@@ -46,14 +46,14 @@ export function decide(
   blockedUntil: Millis,
   rows: VariableRows,
 ): Decision {
-  checkInstant(hit, now);
+  if (isInFuture(hit, now)) throw futureInstant(hit.of?.at);
   if (hit.plan.inherit === undefined) return decideOnRow(hit, cells, at, now, blockedUntil, rows);
   return decideInheriting(hit.plan.inherit, hit, cells, at, now, blockedUntil, rows);
 }
 
-/** Throws if a caller says that the charge was made in the future. Clocks may differ by up to `SKEW`. */
-export function checkInstant({ of }: Hit, now: Millis): void {
-  if (of?.isGiven === true && of.at !== undefined && of.at > now + SKEW) throw futureInstant(of.at);
+/** Whether a caller says that the charge was made in the future. Clocks may differ by up to `SKEW`. */
+export function isInFuture({ of }: Hit, now: Millis): boolean {
+  return of?.isGiven === true && of.at !== undefined && of.at > now + SKEW;
 }
 
 /** The error for a charge that was made in the future. */

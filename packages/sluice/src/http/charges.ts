@@ -66,13 +66,13 @@ export function refundAll(identity: Marked): void {
 
 function refund(entry: Entry): void {
   const { limiter, key, cost } = entry.charge;
-  if (cost !== 0) ignoreFailure(() => limiter.refund(key, givenBack(entry)));
+  if (cost !== 0) ignoreFailure(() => limiter.refund(key, givenBack(entry.charge, entry.decision)));
 }
 
 /** The options with which exactly this charge is given back. Without a cost, all that each policy was charged is given back. */
-export function givenBack({
-  charge: { cost, tier },
-  decision: of,
-}: Entry): GiveBackOptions & { of: Decision } {
+export function givenBack(
+  { cost, tier }: { readonly cost: ByPolicy; readonly tier?: string | undefined },
+  of: Decision,
+): GiveBackOptions & { of: Decision } {
   return typeof cost === 'number' ? { cost, tier, of } : { tier, of };
 }

@@ -248,5 +248,5 @@ function isSetupError(error: unknown): error is SluiceError {
 /** Renews the place that a charge holds, if it holds one, until it is released. */
 function keepPlace(entry: Entry): void {
   const { limiter, key } = entry.charge;
-  if (entry.decision.held === true) limiter.keep?.(key, givenBack(entry));
+  if (entry.decision.held === true) limiter.keep?.(key, givenBack(entry.charge, entry.decision));
 }

@@ -20,7 +20,7 @@ export async function settleOne(
     const used = await finalCost();
     if (used !== undefined && used !== cost) await limiter.settle(key, { used, tier, of: decision });
   } finally {
-    if (decision.held === true) await limiter.release(key, givenBack(entry));
+    if (decision.held === true) await limiter.release(key, givenBack(entry.charge, entry.decision));
   }
 }
 

@@ -95,8 +95,7 @@ export interface RunOptions<T = unknown, Tier extends string = string, Name exte
   /**
    * Says what the call used, which replaces its cost: more is charged, or the rest is given back. It is called with the result or,
    * if the call failed, with undefined and the error. If it returns undefined, a call that succeeded has used its cost, and a call
-   * that failed has used nothing. Without `settle`, every call is assumed to use exactly its
-   * cost.
+   * that failed has used nothing. Without `settle`, every call is assumed to use exactly its cost.
    */
   readonly settle?: ((result: T | undefined, error?: unknown) => ByPolicy<Name> | undefined) | undefined;
 }

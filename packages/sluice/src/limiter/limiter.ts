@@ -31,6 +31,7 @@ import {
   type Charge,
   chargesOf,
   checkClasses,
+  COST,
   costBack,
   delayWithin,
   heldOptions,
@@ -199,9 +200,8 @@ export function createLimiter(
   return limiter;
 }
 
-const CHARGE = ['cost', 'tier', 'keep', 'class'] as const;
-const RESERVE = [...CHARGE, 'maxDelay'] as const;
-const ACQUIRE = [...CHARGE, 'timeout', 'signal', 'priority'] as const;
+const RESERVE = [...COST, 'maxDelay'] as const;
+const ACQUIRE = [...COST, 'timeout', 'signal', 'priority'] as const;
 const RUN = [...ACQUIRE, 'settle'] as const;
 
 /** Calls the function, and `onError` before the promise rejects. */

@@ -165,7 +165,7 @@ export function verbsOf(
 }
 
 const MODES = ['whole', 'partial', 'always'] as const;
-const COST = ['cost', 'tier', 'keep', 'class'] as const;
+export const COST = ['cost', 'tier', 'keep', 'class'] as const;
 const GIVE_BACK = ['cost', 'tier', 'of', 'at'] as const;
 const SETTLE = ['charged', 'used', 'tier', 'of', 'at'] as const;
 const TAKE = [...COST, 'mode', 'maxDelay'] as const;

@@ -18,6 +18,7 @@ import { agedDenial } from '../engine/decision.ts';
 import { bound, checkOptionNames } from '../internal/options.ts';
 import { rowIdOf } from './resilient/held-places.ts';
 import { copyOf, isCacheable } from './shared/cacheable-key.ts';
+import { passedOn } from './shared/passed-on.ts';
 
 /** Options of a store's `denyCache`. */
 export interface DenyCacheOptions {
@@ -228,9 +229,7 @@ export function denyCache(
   }
 
   return {
-    clock: store.clock,
-    ephemeral: store.ephemeral,
-    backend: store.backend ?? store,
+    ...passedOn(store),
     apply,
     allTaker,
     close: () => store.close(),

@@ -6,6 +6,7 @@ import type { AllTaker, Decision, Hit, MaybePromise, Millis, Store } from '../en
 import { faultIn, SluiceError, type StoreFault } from '../internal/errors.ts';
 import { isPromise } from '../internal/maybe-promise.ts';
 import { storeIn } from '../internal/options.ts';
+import { passedOn } from './shared/passed-on.ts';
 
 /**
  * Whether the hit was allowed. Undefined for a hit that does not ask for permission, such as a peek or a refund, and for a hit of
@@ -124,10 +125,8 @@ export function metered<R extends MaybePromise<Decision>>(
   }
 
   return {
-    clock: store.clock,
-    ephemeral: store.ephemeral,
+    ...passedOn(store),
     accept: (plan) => store.accept?.(plan),
-    backend: store.backend ?? store,
     apply: apply as (hit: Hit) => R,
     allTaker,
     close: () => store.close(),

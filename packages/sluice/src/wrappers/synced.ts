@@ -20,6 +20,7 @@ import { bound, checkOptionNames, storeIn } from '../internal/options.ts';
 import { copyOf, isCacheable } from './shared/cacheable-key.ts';
 import { equalPlansId } from './shared/equal-plans.ts';
 import { quietClock } from './shared/quiet-clock.ts';
+import { passedOn } from './shared/passed-on.ts';
 
 /** Options of `synced`. */
 export interface SyncedOptions {
@@ -263,9 +264,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   }
 
   return {
-    clock: store.clock,
-    ephemeral: store.ephemeral,
-    backend: store.backend ?? store,
+    ...passedOn(store),
     apply,
     allTaker,
     close,

@@ -15,7 +15,8 @@ import {
   notNegative,
   whole,
 } from '../../internal/options.ts';
-import type { AnyLimiter, ByPolicy, GiveBackOptions } from '../../limiter/api.ts';
+import type { AnyLimiter, ByPolicy } from '../../limiter/api.ts';
+import { givenBack } from '../charges.ts';
 import { announcedWait } from './retry-after.ts';
 import { type FetchInit, originOf, outgoing, type OutgoingRequest } from './outgoing.ts';
 import { closures, announcedDenial, retryBudget, sleep } from './retry-budget.ts';
@@ -194,7 +195,7 @@ export function limitedFetch<F extends AnyFetch>(
         if (closed.left(call.key) === 0) return;
         // The server announced a wait while this call was queued. Queue again, because otherwise all waiting calls would be sent
         // together afterwards.
-        ignoreFailure(() => limiter.refund(call.key, givenBack(cost, decision)));
+        ignoreFailure(() => limiter.refund(call.key, givenBack(call, decision)));
       }
     }
   }
@@ -207,8 +208,8 @@ export function limitedFetch<F extends AnyFetch>(
   }
 
   async function fetched(call: Call, input: unknown, init: unknown): Promise<FetchResponse> {
-    const { key, cost, decision: of } = call;
-    if (of?.held === true) limiter?.keep?.(key, givenBack(cost, of));
+    const { key, decision: of } = call;
+    if (of?.held === true) limiter?.keep?.(key, givenBack(call, of));
     try {
       const response = await send(input, init);
       settleAttempt(call, (settle) => settle(response, call.request));
@@ -217,7 +218,7 @@ export function limitedFetch<F extends AnyFetch>(
       settleAttempt(call, (settle) => chain(settle(undefined, call.request, error), (used) => used ?? 0));
       throw error;
     } finally {
-      if (of?.held === true) ignoreFailure(() => limiter?.release(key, givenBack(cost, of)));
+      if (of?.held === true) ignoreFailure(() => limiter?.release(key, givenBack(call, of)));
     }
   }
 
@@ -234,11 +235,6 @@ export function limitedFetch<F extends AnyFetch>(
 
   // Keep properties that the platform defines on its fetch.
   return Object.assign(limited, fetch);
-}
-
-/** The options with which exactly this charge is given back. Without a cost, all that each policy was charged is given back. */
-function givenBack(cost: ByPolicy, of: Decision): GiveBackOptions & { of: Decision } {
-  return typeof cost === 'number' ? { cost, of } : { of };
 }
 
 function checked(fetch: unknown, options: LimitedFetchOptions) {

@@ -6,7 +6,7 @@
  * processes compete for a row, but callers within a process do not.
  */
 import type { Clock, Decision, Hit, MaybePromise, Millis, Store } from '../../engine/contract.ts';
-import { checkInstant } from '../../engine/decide.ts';
+import { futureInstant, isInFuture } from '../../engine/decide.ts';
 import {
   dismiss,
   PATIENCE,
@@ -118,13 +118,11 @@ export function swapStore(
 
   /** Rejects the hits that refer to a charge in the future, and removes them. Returns whether any hits are left. */
   function removeFuture(batch: Pending[], now: Millis): boolean {
-    for (const [i, { hit, reject }] of [...batch.entries()].reverse()) {
-      try {
-        checkInstant(hit, now);
-      } catch (error) {
-        batch.splice(i, 1);
-        reject(error);
-      }
+    for (let i = batch.length - 1; i >= 0; i--) {
+      const { hit, reject } = batch[i];
+      if (!isInFuture(hit, now)) continue;
+      batch.splice(i, 1);
+      reject(futureInstant(hit.of?.at));
     }
     return batch.length > 0;
   }

@@ -21,6 +21,7 @@ import { quietClock } from '../shared/quiet-clock.ts';
 import type { Node } from './key-store.ts';
 import { LeasedKey } from './leased-key.ts';
 import { type Terms, termsOf } from './terms.ts';
+import { passedOn } from '../shared/passed-on.ts';
 
 /**
  * Options of `leased`. Use the same `lease` and `nodes` in all processes of a limiter, because the burst in the store depends on
@@ -197,9 +198,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
   }
 
   return {
-    clock: store.clock,
-    ephemeral: store.ephemeral,
-    backend: store.backend ?? store,
+    ...passedOn(store),
     apply,
     allTaker,
     close,

@@ -30,6 +30,7 @@ import type { Hooks, ResilientOptions } from './options.ts';
 import { type PendingReturn, pendingReturns } from './pending-returns.ts';
 import { quietClock } from '../shared/quiet-clock.ts';
 import { isOffline, isUnapplied } from './unapplied.ts';
+import { passedOn } from '../shared/passed-on.ts';
 
 export type { BreakerEvent, Hooks, OnFailure, ResilientOptions, Substitute };
 
@@ -324,9 +325,7 @@ export function resilient(
   }
 
   return {
-    clock: store.clock,
-    ephemeral: store.ephemeral,
-    backend: store.backend ?? store,
+    ...passedOn(store),
     apply,
     allTaker,
     close() {

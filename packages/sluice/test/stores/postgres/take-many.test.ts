@@ -1,11 +1,10 @@
 /** Tests takes from several keys that are decided in one step, with several stores and processes on a real Postgres. */
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import type pg from 'pg';
 import sqlOf from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLimiter, fixedWindow, penalty, slidingLog } from '../../../src/index.ts';
 import { postgres, type PostgresOptions } from '../../../src/stores/postgres/index.ts';
+import { admitters, sum } from '../admitters.ts';
 import { type PostgresServer, postgresServer } from 'sluice-test-support/postgres/server.ts';
 
 let server: PostgresServer;
@@ -41,36 +40,10 @@ const rowsLike = async (pattern: string) =>
   (await pool.query(`SELECT key, version, value FROM sluice WHERE key LIKE $1 ORDER BY key`, [pattern])).rows;
 
 describe('two processes with 64 calls in flight each, for users of one team,', () => {
-  const LANES = 64;
   const CALLS = 200;
   const LIMIT = 300;
-  let children: readonly ChildProcess[] = [];
-  beforeAll(async () => {
-    const program = new URL('../redis/admitter.mjs', import.meta.url);
-    children = [1, 2].map(() => fork(program, [String(server.port), 'pg']));
-    await Promise.all(children.map((child) => once(child, 'message')));
-  }, 60_000);
-  afterAll(() => {
-    for (const child of children) child.kill();
-  });
-
-  interface Answer {
-    readonly admitted: number;
-    readonly denials: Readonly<Record<string, number>>;
-    readonly atomic: number;
-  }
-
-  async function round(name: string, user: number, team: number): Promise<readonly Answer[]> {
-    const task = { round: name, lanes: LANES, calls: CALLS, user, team };
-    return Promise.all(
-      children.map(async (child) => {
-        child.send(task);
-        return (await once(child, 'message'))[0] as Answer;
-      }),
-    );
-  }
-  const sum = (answers: readonly Answer[], of: (answer: Answer) => number): number =>
-    answers.reduce((total, answer) => total + of(answer), 0);
+  const run = admitters(2, () => [String(server.port), 'pg']);
+  const round = (name: string, user: number, team: number) => run(name, CALLS, user, team);
 
   test('are admitted exactly the limit of the team, and the users and the organization are charged exactly that', async () => {
     for (let i = 0; i < 3; i++) {

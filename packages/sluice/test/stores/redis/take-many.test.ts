@@ -1,10 +1,10 @@
 /** Tests takes from several keys that one script call decides, with several processes on a real Redis. */
-import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLimiter, fixedWindow, leased, slidingLog } from '../../../src/index.ts';
 import { redis } from '../../../src/stores/redis/index.ts';
+import { admitters, sum } from '../admitters.ts';
 import { redisServer, type Server } from 'sluice-test-support/redis/server.ts';
 
 let server: Server;
@@ -33,37 +33,10 @@ async function commandsDuring(during: () => Promise<void>): Promise<string[]> {
 }
 
 describe('four processes with 64 calls in flight each, for users of one team,', () => {
-  const LANES = 64;
   const CALLS = 200;
   const LIMIT = 300;
-  let children: readonly ChildProcess[] = [];
-  beforeAll(async () => {
-    children = Array.from({ length: 4 }, () =>
-      fork(new URL('./admitter.mjs', import.meta.url), [String(server.port)]),
-    );
-    await Promise.all(children.map((child) => once(child, 'message')));
-  }, 60_000);
-  afterAll(() => {
-    for (const child of children) child.kill();
-  });
-
-  interface Answer {
-    readonly admitted: number;
-    readonly denials: Readonly<Record<string, number>>;
-    readonly atomic: number;
-  }
-
-  async function round(name: string, user: number, team: number): Promise<readonly Answer[]> {
-    const task = { round: name, lanes: LANES, calls: CALLS, user, team };
-    return Promise.all(
-      children.map(async (child) => {
-        child.send(task);
-        return (await once(child, 'message'))[0] as Answer;
-      }),
-    );
-  }
-  const sum = (answers: readonly Answer[], of: (answer: Answer) => number): number =>
-    answers.reduce((total, answer) => total + of(answer), 0);
+  const run = admitters(4, () => [String(server.port)]);
+  const round = (name: string, user: number, team: number) => run(name, CALLS, user, team);
 
   test('are admitted exactly the limit of the team, and the users and the organization are charged exactly that', async () => {
     for (let i = 0; i < 5; i++) {

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A separate process that takes from a user, a team and an organization with takeMany. The tests take-many.test.ts of Redis and
- * of Postgres start it and control it by messages. It imports the built package, because Node 20 cannot run TypeScript.
+ * A separate process that takes from a user, a team and an organization with takeMany. admitters.ts
+ * starts it and controls it by messages. It imports the built package, because Node 20 cannot run TypeScript.
  *
  * argv: the port of the server, and `pg` if the server is Postgres.
  * Message: { round, lanes, calls, user, team }: `lanes` concurrent callers make a call for each of `calls` users of one team. The
@@ -12,9 +12,9 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
 
-const { createLimiter, fixedWindow, gcra, slidingLog } = await import('../../../dist/index.js');
-const { redis } = await import('../../../dist/stores/redis/index.js');
-const { postgres } = await import('../../../dist/stores/postgres/index.js');
+const { createLimiter, fixedWindow, gcra, slidingLog } = await import('../../dist/index.js');
+const { redis } = await import('../../dist/stores/redis/index.js');
+const { postgres } = await import('../../dist/stores/postgres/index.js');
 
 const [, , port, kind] = process.argv;
 const patient = /** @type {const} */ ({ deadline: '20s', onFailure: 'throw' });
