@@ -45,7 +45,7 @@ export interface RunOptions {
 export interface Run extends RunOptions {
   readonly admitted: Outcomes;
   readonly denied: Outcomes;
-  /** For each bound, at each admission: the largest number of units that one key was charged in any window so far. */
+  /** One array per bound, with one entry per admission: the most units that any single key was charged within one window up to then. */
   readonly worst: readonly Float64Array[];
   /** The number of requests that the focused key had left at each sample. */
   readonly level: Float64Array;

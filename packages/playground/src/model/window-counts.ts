@@ -5,7 +5,7 @@ import type { Millis } from 'sluice';
 const TIME_EPSILON: Millis = 0.0005;
 
 export class WindowCounts {
-  /** At each admission of any key, the largest number of units that one key was charged in any window so far. */
+  /** One entry per admission, across all keys: the most units that any single key was charged within one window up to then. */
   readonly worst: Float64Array;
   private readonly per: Millis;
   private readonly cost: number;

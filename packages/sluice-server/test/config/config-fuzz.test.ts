@@ -28,14 +28,14 @@ function tried(text: string): boolean {
   }
 }
 
-test('any text is a valid configuration or has faults', () => {
+test('any text is accepted as a configuration, or rejected with the positions of its faults', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => void tried(text)),
     { numRuns: 500 },
   );
 });
 
-test('any text of YAML syntax characters is a valid configuration or has faults', () => {
+test('any text of YAML syntax characters is accepted as a configuration, or rejected with the positions of its faults', () => {
   const sign = fc.constantFrom(
     ...'{}[]:,-&*!|>\'"%@`?# \n\t~'.split(''),
     'a',
@@ -95,7 +95,7 @@ test('any value at any place in a configuration is accepted or reported as a fau
   );
 });
 
-test('the sample with one part removed, duplicated or changed is a valid configuration or has faults', () => {
+test('a sample configuration after a random edit is accepted, or rejected with the positions of its faults', () => {
   let good = 0;
   const edit = fc.record({
     at: fc.nat(SAMPLE.length),

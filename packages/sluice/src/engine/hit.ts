@@ -47,7 +47,8 @@ export interface Hit {
   readonly span: Millis;
   /**
    * For refund, settle, release and renew, the decision that made the charge, if the caller has it. `source` is where the charge
-   * was made, and `at` is when it was made. `isGiven` is true if the caller gave the instant itself, so that it must be checked.
+   * was made, and `at` is when it was made. `isGiven` is true if the caller passed only the time `at`, which must
+   * then be validated, and not a decision.
    */
   readonly of?: (Pick<Decision, 'source' | 'at'> & { readonly isGiven?: true }) | undefined;
 }

@@ -7,7 +7,8 @@ import type { Decision } from '../engine/contract.ts';
 /** The message of each error code. The name of the option, or another subject such as "the limiter", goes before it. */
 export const ERRORS = {
   ERR_COST: 'must be a finite number, 0 or more',
-  ERR_INSTANT: 'must be the instant of a charge, which is `at` of its decision',
+  ERR_INSTANT:
+    'must be the time of an earlier charge; pass the field `at` of the decision that made the charge',
   ERR_DURATION: "must be a positive duration, in milliseconds or as text such as '1h30m'",
   ERR_NUMBER: 'must be a finite number above 0',
   ERR_INTEGER: 'must be a whole number, 1 or more',

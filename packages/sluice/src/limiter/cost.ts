@@ -52,7 +52,7 @@ export function isFree(cost: Cost): boolean {
   return typeof cost === 'number' ? cost === 0 : cost.every((units) => units === 0);
 }
 
-/** The number of places among these costs. */
+/** How many places of the plan's concurrency policy this cost takes; 0 if the plan has no such policy. */
 export function placesOf({ policies }: Plan, cost: Cost): number {
   const index = policies.findIndex(isHolding);
   return index < 0 ? 0 : costAt(cost, index);

@@ -31,7 +31,7 @@ export function keeper(clock: Pick<Clock, 'after'>): Keeper {
   const places = new WeakMap<Decision, Place>();
 
   function keep(of: Decision, cost: number, lease: Millis, renew: Renew): void {
-    // Without the instant, the store does not know which place is meant.
+    // Only a place can be renewed. The store finds it by the decision's `at`.
     if (of.held !== true || !(cost > 0)) return;
     const known = places.get(of);
     if (known !== undefined) {

@@ -43,7 +43,7 @@ interface Share {
   hit: Hit | undefined;
 }
 
-/** An item's share, and its own part of the cost. */
+/** The combined charge that an item belongs to, and the cost that the item contributes to it. */
 interface Joined {
   readonly share: Share;
   readonly cost: Share['cost'];

@@ -153,7 +153,7 @@ describe('retryAfter under keep', () => {
   });
 
   test.each(Object.entries(CASES).filter(([name]) => /pacer|min interval/.test(name)))(
-    'is the same as without keep for a policy that admits any cost: %s',
+    'does not depend on the option keep if the policy admits any cost: %s',
     (_, { policies }) => {
       const limiter = createLimiter(policies, { store: memory({ clock: manualClock(START) }) });
       expect(limiter.take('a', { cost: 5, keep: 0.9 }).allowed).toBe(true);

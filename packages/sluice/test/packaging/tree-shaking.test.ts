@@ -49,7 +49,7 @@ describe('importing one name', () => {
     },
   );
 
-  it('in addition to createLimiter bundles only the algorithms that a policy string can name: gcra', async () => {
+  it('in addition to createLimiter bundles no algorithm that policy strings cannot name', async () => {
     const kept = await algorithmsWith('createLimiter, gcra');
     expect(kept).toContain('gcra');
     for (const folder of ['concurrency', 'min-interval', 'penalty']) expect(kept).not.toContain(folder);

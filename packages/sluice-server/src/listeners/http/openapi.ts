@@ -237,7 +237,7 @@ export const OPENAPI: string = JSON.stringify({
       true,
     ),
     '/metrics': get('metrics', 'Metrics for Prometheus', 'text/plain'),
-    '/live': get('live', 'Data for the page, as server-sent events', 'text/event-stream'),
+    '/live': get('live', 'Live data for the page of the server, as server-sent events', 'text/event-stream'),
     '/openapi.json': get('openapi', 'This document', 'application/json', true),
   },
   components: {

@@ -36,7 +36,7 @@ function bytesOf(request: object): Buffer {
 }
 
 describe('a request', () => {
-  test('that has only a domain and descriptors with entries is decoded directly, to the same message as by proto-loader', () => {
+  test('that has only a domain and descriptors with entries is decoded directly, to the message that proto-loader would produce', () => {
     const request = fc.record(
       { domain: text, descriptors: fc.array(usual, { maxLength: 5 }) },
       { noNullPrototype: true },
@@ -49,7 +49,7 @@ describe('a request', () => {
     );
   });
 
-  test('that has any other field is left to proto-loader, or decoded to the same message as by proto-loader', () => {
+  test('that has fields besides its domain and entries is left to proto-loader, or decoded to the message that proto-loader would produce', () => {
     const request = fc.record(
       { domain: text, descriptors: fc.array(unusual, { maxLength: 5 }), hitsAddend: fc.nat() },
       { noNullPrototype: true },
@@ -65,7 +65,7 @@ describe('a request', () => {
     expect(decodeRequest(bytesOf({ descriptors: [{ entries: [], isNegativeHits: true }] }))).toBeUndefined();
   });
 
-  test('that is damaged is left to proto-loader, or decoded to the same message as by proto-loader', () => {
+  test('that is damaged is left to proto-loader, or decoded to the message that proto-loader would produce', () => {
     const request = { domain: 'shop', descriptors: [{ entries: [{ key: 'user', value: 'alice' }] }] };
     const whole = [...bytesOf(request)];
     const change = fc.record({ at: fc.nat(whole.length - 1), to: fc.nat(255), length: fc.nat(whole.length) });

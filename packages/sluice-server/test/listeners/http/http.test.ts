@@ -204,7 +204,7 @@ limits:
     expect(await left({ key: 'payer' })).toEqual([7]);
   });
 
-  test('are given back to the charge that `at` identifies, not to the oldest charge', async () => {
+  test('are taken from the charge that `at` identifies, not from the oldest charge, when they are refunded', async () => {
     const { ask, clock } = await model();
     const log = { limit: 'log' };
     await ask('take', { ...log, cost: 4 });

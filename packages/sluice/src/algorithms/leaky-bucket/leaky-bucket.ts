@@ -111,7 +111,8 @@ function clearAfter(
   full: number,
 ): Millis {
   if (full === 0) return 0;
-  // With fractional costs the quotient may be rounded down to a whole number, but the row must not be dropped too early.
+  // With fractional costs, float error can make the quotient too small by so little that `ceil` gives one drip too few. The row
+  // would then be dropped too early.
   let drips = passed + Math.ceil(full / p.dripSize);
   if (row[at] - drips * p.dripSize > 0) drips += 1;
   return row[at + 1] + drips * p.dripRate - now;

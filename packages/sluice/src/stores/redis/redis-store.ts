@@ -147,7 +147,7 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
       } catch (error) {
         const [, time] = /\bCLOCK ([\d.]+)/.exec(String(error)) ?? [];
         if (known && /noscript/i.test(String(error))) known = false;
-        // This process's clock is far from the server's, so send the calendar units around the server's time.
+        // This process's clock differs too much from the server's. Send the boundaries of calendar windows for the server's time.
         else if (time !== undefined && tries < REDIRECTS) args = argsAt(Number(time));
         else if (connection.cluster && tries < REDIRECTS && /\b(moved|ask|tryagain)\b/i.test(String(error)))
           await pause();

@@ -2,8 +2,8 @@
  * Reads and changes the rows of all keys. Most calls lock one stripe at a time; `openAll` locks several. A change is prepared
  * outside the slot: the cells that do not fit into the slot are written to unused units of the stripe, and the slot's next
  * content is written to the journal. Arming the lock is the single write that makes the change valid. Then the content is copied
- * to the slot. A thread that dies before that write leaves the old row. A thread that dies after it leaves the new row, and the
- * next holder copies it.
+ * to the slot. A thread that dies before it has armed the lock leaves the old row. A thread that dies afterwards leaves the new
+ * row, which the next holder of the lock copies to the slot.
  */
 import type { Millis } from '../../engine/contract.ts';
 import { StoreError } from '../../internal/errors.ts';

@@ -54,7 +54,7 @@ export class Table {
    */
   findWide(key: string, now: Millis): number {
     const { generations } = this;
-    // Rows also move without new keys, so that the narrow generation does not stay forever.
+    // Lookups move rows as well. If only new keys did, a generation with the old row width might never be emptied.
     if (generations.old !== undefined) generations.move(now);
     const at = this.find(key);
     const { current } = generations;

@@ -70,7 +70,7 @@ export const BUCKET_FILL = 0.9;
  */
 export const COST_MARGIN = 1.25;
 /**
- * A window counts as long if it lasts for at least this many leases. In a long window, units that are lost with a process are
+ * A window is considered long if it lasts for at least this many leases. In a long window, units that are lost with a process are
  * missing for a long time (decision 20, "Consequences").
  */
 export const LONG_WINDOW = 12;

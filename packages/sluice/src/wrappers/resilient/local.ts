@@ -45,7 +45,7 @@ export function localDecisions(share: number, clock: GivenClock | undefined): Lo
   };
 }
 
-/** Changes a policy so that every unit costs more, and only this fraction of the limit, but at least one unit, can pass. */
+/** Reduces a policy to the fraction `share` of its limit, but never below one unit, by raising the cost of each unit. */
 function withShare(policy: PlacedPolicy, share: number): PlacedPolicy {
   const { algorithm, limit } = policy;
   const price = Math.max(1, Math.min(withoutFloatError(1 / share), limit));

@@ -257,8 +257,8 @@ export function resilient(
   }
 
   /**
-   * Whether a return can still reach the store while the store counts the charge of the hit that was sent at `sent`. A return
-   * takes at most the deadline.
+   * Whether the store will still count the charge of the hit that was sent at `sent` when a refund or release that is sent now
+   * arrives, which takes at most the deadline.
    */
   function isDue(id: string, sent: Millis, until: Millis, now: Millis): boolean {
     return now + timeLimit < until && !resets.since(id, sent);

@@ -468,7 +468,7 @@ describe('limitedFetch with a limiter', () => {
     expect(limiter.peek('http://127.0.0.1:1').remaining).toBe(3);
   });
 
-  test('also spaces calls if the limiter uses Redis, and if maxWait is 0, sends only the calls that need not wait', async () => {
+  test('spaces calls with a limiter on Redis, and rejects those that would have to wait if maxWait is 0', async () => {
     const client = new Redis(inject('redisPort'));
     onTestFinished(() => client.disconnect());
     const { url } = await serve(() => [200]);

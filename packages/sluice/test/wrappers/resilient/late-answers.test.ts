@@ -348,7 +348,7 @@ describe('a release that fails', () => {
   });
 });
 
-test('a failed refund to a rate is not repeated', async () => {
+test('a failed refund is not retried if the policy limits a rate', async () => {
   const setup = await overNetwork(WINDOW, { onFailure: 'throw', deadline: DEADLINE });
   const of = await setup.limiter.take('a', 5);
   setup.network.error = READ_ONLY;
@@ -358,7 +358,7 @@ test('a failed refund to a rate is not repeated', async () => {
   expect(setup.witness.peek('a').remaining).toBe(95);
 });
 
-test('a failed refund to a rate and a place releases the place later, but does not refund the rate', async () => {
+test('a failed refund of a rate and a concurrency place is retried only for the place', async () => {
   const setup = await overNetwork({ rate: WINDOW, slots: SLOTS }, { onFailure: 'throw', deadline: DEADLINE });
   const of = await setup.limiter.take('a');
   setup.network.error = READ_ONLY;
