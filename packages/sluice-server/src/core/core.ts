@@ -2,12 +2,13 @@
  * Makes all decisions for the listeners, on named limits, on Envoy's descriptors and on CL.THROTTLE. Decisions are synchronous
  * if the store decides synchronously.
  */
-import { type Decision, type Duration, type MaybePromise, metered, type Store } from 'sluice';
+import type { Decision, Duration, MaybePromise, Store } from 'sluice';
 import type { Config } from '../config/model.ts';
 import { type ClThrottle, openCell } from './cell.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts';
 import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
 import { type AskOptions, type Limit, openLimit, type Settlement } from './limit.ts';
+import { measuredStore } from './measured-store.ts';
 import { runInSlices, runWhole, type Steps } from './slices.ts';
 import { chain, isPromise } from './maybe-promise.ts';
 
@@ -102,14 +103,7 @@ export class UnknownLimit extends Error {
 /** Opens the limits of a configuration. The core owns the store from then on. */
 export function createCore(config: Config, options: CoreOptions): Core {
   const { metrics = createMetrics(), shadow: isShadow = false, keepsKeys = true } = options;
-  const store = metered(options.store, {
-    decided(_hit, decision, _outcome, took) {
-      if (took !== undefined) metrics.stored(took, decision);
-    },
-    failed(_hit, _error, fault) {
-      metrics.failed(fault);
-    },
-  });
+  const store = measuredStore(options.store, metrics);
   let current = prepare(config);
   runWhole(current.opening);
 

@@ -26,11 +26,11 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
   const { maxKey, isHealthy, live } = options;
 
   function verb(name: Verb, access: Route['access'] = 'client'): Route {
-    const bounds = { maxKey, maxBatch: MAX_OPERATIONS };
     return {
       method: 'POST',
       access,
-      answer: (_, query, body) => answerV1(core, name, body, { ...bounds, denied: statusOfDenial(query) }),
+      answer: (_, query, body) =>
+        answerV1(core, name, body, { maxKey, maxBatch: MAX_OPERATIONS, denied: statusOfDenial(query) }),
     };
   }
 

@@ -1,0 +1,17 @@
+/** Measures a store, and keeps the fast path of a store that answers synchronously. */
+import { metered, type Store } from 'sluice';
+import type { Metrics } from '../telemetry/metrics/metrics.ts';
+
+/** Wraps a store so that metrics contain the time of its asynchronous answers, and its failures. */
+export function measuredStore(store: Store, metrics: Metrics): Store {
+  const measured = metered(store, {
+    decided(_hit, decision, _outcome, took) {
+      if (took !== undefined) metrics.stored(took, decision);
+    },
+    failed(_hit, _error, fault) {
+      metrics.failed(fault);
+    },
+  });
+  // Only stores in this process have a fast path. They answer synchronously, so there is no time to measure.
+  return { ...measured, taker: (plan) => store.taker?.(plan) };
+}
