@@ -1,5 +1,5 @@
 /** The server as a library: start it inside a program, or write another listener on top of `createCore`. */
-export { loadConfig, parseConfig, type ConfigFile } from './config/config.ts';
+export { loadConfig, parseConfig, type ConfigFile, type ConfigOptions } from './config/config.ts';
 export {
   type Config,
   ConfigError,
@@ -7,6 +7,7 @@ export {
   type Fault,
   type Level,
   type LimitConfig,
+  type Metadata,
   type Override,
   type Rate,
   type Rule,

@@ -53,6 +53,8 @@ export interface ServerListener {
 export interface ServerOptions {
   /** YAML files, or folders that contain YAML files. */
   readonly config: readonly string[];
+  /** Lets several files define the same domain, and merges its descriptors. Default false. */
+  readonly mergeDomains?: boolean | undefined;
   /** Where the state of the limits is kept. */
   readonly store: StoreOptions;
   /** The listeners to open. */
@@ -124,7 +126,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   if (options.adminWithoutToken === true && http !== undefined && !isLoopback(http.address))
     throw new UsageError('--allow-admin-without-token needs an HTTP listener on a loopback address');
   const files = readFiles(options.config);
-  const config = parseConfig(files);
+  const { mergeDomains } = options;
+  const config = parseConfig(files, { mergeDomains });
   const tls = options.tls && readTls(options.tls);
   const telemetry = await openTelemetry(options);
   const metrics = createMetrics(options.metrics);
@@ -153,7 +156,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   metrics.add(() => facts(opened));
   log.info('configuration loaded', { ...sizes(config), store: opened.name });
 
-  const reloader = createReloader(core, options.config, log, files, () => live.configChanged());
+  const reloader = createReloader(core, options.config, log, files, () => live.configChanged(), {
+    mergeDomains,
+  });
   const live = createLive({
     metrics,
     storeKind: /^\w+/.exec(opened.name)?.[0].replace(/^rediss$/, 'redis') ?? '',

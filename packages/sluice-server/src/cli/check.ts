@@ -1,4 +1,5 @@
 /** sluice check: validates configuration files, for CI. Errors are printed as file:line:column, which editors can open. */
+import { type Flags, readArgs } from './args.ts';
 import { loadConfig } from '../config/config.ts';
 import { ConfigError, showFault } from '../config/model.ts';
 import { sizes } from '../config/reload.ts';
@@ -9,11 +10,19 @@ export interface Output {
   readonly err: (text: string) => void;
 }
 
-export function checkCommand(paths: readonly string[], { out, err }: Output): number {
+export const CHECK_FLAGS: Flags = {
+  'merge-domains': {
+    help: 'let several files define the same domain, as with `sluice serve --merge-domains`',
+  },
+};
+
+export function checkCommand(argv: readonly string[], { out, err }: Output): number {
+  const args = readArgs(argv, CHECK_FLAGS, process.env);
+  const paths = args.positionals;
   if (paths.length === 0)
     throw new UsageError('no file given. Pass at least one, such as `sluice check limits.yaml`.');
   try {
-    const { limits, domains } = sizes(loadConfig(paths));
+    const { limits, domains } = sizes(loadConfig(paths, { mergeDomains: args.has('merge-domains') }));
     out(`${paths.join(', ')}: valid (${limits} limits, ${domains} domains)\n`);
     return 0;
   } catch (error) {

@@ -1,6 +1,6 @@
 /** The `sluice` command. */
 import { showFlags } from './args.ts';
-import { checkCommand, type Output } from './check.ts';
+import { CHECK_FLAGS, checkCommand, type Output } from './check.ts';
 import { ConfigError } from '../config/model.ts';
 import { SERVE_FLAGS, serveCommand, tokenOf } from './serve.ts';
 import { UsageError } from '../config/usage-error.ts';
@@ -21,6 +21,9 @@ sluice serve
 ${showFlags(SERVE_FLAGS)}
 
 Each flag can also be set as an environment variable: SLUICE_MAX_KEY for --max-key.
+
+sluice check
+${showFlags(CHECK_FLAGS)}
 
 sluice simulate
 ${showFlags(SIMULATE_FLAGS)}

@@ -15,6 +15,7 @@ export const SERVE_FLAGS: Flags = {
     many: true,
     help: 'YAML file with limits, or a folder of such files; can be repeated',
   },
+  'merge-domains': { help: 'let several files define the same domain, and merge its descriptors' },
   http: {
     value: 'HOST:PORT',
     help: 'address of the HTTP listener; default 127.0.0.1:8080 if no listener is given',
@@ -120,6 +121,7 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
   if (!(nearRatio > 0 && nearRatio <= 1)) throw new UsageError('--near-ratio must be above 0 and at most 1');
   return {
     config,
+    mergeDomains: args.has('merge-domains'),
     store: {
       url: args.text('store') ?? 'memory',
       maxKeys: args.text('max-keys') === 'infinity' ? Infinity : args.integer('max-keys'),

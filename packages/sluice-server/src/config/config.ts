@@ -38,16 +38,25 @@ function reason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** How configuration files are combined. */
+export interface ConfigOptions {
+  /**
+   * Whether several files, or documents of one file, may define the same domain. Their descriptors are merged, and a descriptor
+   * that is defined twice is a fault. Default false: a domain that is defined twice is a fault.
+   */
+  readonly mergeDomains?: boolean | undefined;
+}
+
 /**
  * Reads and parses configuration files, or folders of configuration files. Throws a ConfigError that lists all faults of all
  * files.
  */
-export function loadConfig(paths: readonly string[]): Config {
-  return parseConfig(readFiles(paths));
+export function loadConfig(paths: readonly string[], options?: ConfigOptions): Config {
+  return parseConfig(readFiles(paths), options);
 }
 
 /** Parses configuration files that were already read. Throws a ConfigError that lists all faults of all files. */
-export function parseConfig(files: readonly ConfigFile[]): Config {
+export function parseConfig(files: readonly ConfigFile[], options: ConfigOptions = {}): Config {
   const limits = new Map<string, LimitConfig>();
   const domains = new Map<string, Domain>();
   const faults: Fault[] = [];
@@ -57,14 +66,19 @@ export function parseConfig(files: readonly ConfigFile[]): Config {
     const documents = source.documents(text);
     // A file that an editor has just truncated must not remove all limits.
     if (documents.length === 0 && source.faults.length === 0) source.fault(0, 'the file is empty');
-    for (const document of documents) readDocument(document, limits, domains);
+    for (const document of documents) readDocument(document, limits, domains, options);
     faults.push(...source.faults);
   }
   if (faults.length > 0) throw new ConfigError(faults);
   return { limits, domains };
 }
 
-function readDocument(document: Value, limits: Map<string, LimitConfig>, domains: Map<string, Domain>): void {
+function readDocument(
+  document: Value,
+  limits: Map<string, LimitConfig>,
+  domains: Map<string, Domain>,
+  options: ConfigOptions,
+): void {
   const members = document.members('a configuration', ['limits', 'domain', 'descriptors']);
   if (!document.isMap) return;
   const own = members.get('limits');
@@ -72,16 +86,26 @@ function readDocument(document: Value, limits: Map<string, LimitConfig>, domains
   const descriptors = members.get('descriptors');
   if (own === undefined && name === undefined) document.fault('a document must have limits or a domain');
   if (own !== undefined && !own.isEmpty) readLimits(own, limits);
-  if (name !== undefined) readDomain(name, descriptors, domains);
+  if (name !== undefined) readDomain(name, descriptors, domains, options);
   else descriptors?.fault('descriptors require a domain in the same document');
 }
 
-function readDomain(value: Value, descriptors: Value | undefined, domains: Map<string, Domain>): void {
+function readDomain(
+  value: Value,
+  descriptors: Value | undefined,
+  domains: Map<string, Domain>,
+  { mergeDomains = false }: ConfigOptions,
+): void {
   const name = value.text('domain');
   if (name === undefined) return;
-  const level = readLevel(descriptors, { path: pathWord(name), label: name });
+  const known = domains.get(name);
+  const into = mergeDomains ? known?.level : undefined;
+  const level = readLevel(descriptors, { path: pathWord(name), label: name }, into);
   if (name === '') value.fault('domain must not be empty');
-  else if (domains.has(name)) value.fault(`domain ${JSON.stringify(name)} is already defined`);
+  else if (known !== undefined && into === undefined)
+    value.fault(
+      `domain ${JSON.stringify(name)} is already defined; use --merge-domains to merge its descriptors`,
+    );
   else domains.set(name, { name, level });
 }
 

@@ -1,5 +1,13 @@
 /** Parses a domain and its descriptors, in the configuration format of envoyproxy/ratelimit. */
-import { type Level, type Rate, type Rule, type RuleLimit, type Unit, UNITS } from './model.ts';
+import {
+  type Level,
+  type Metadata,
+  type Rate,
+  type Rule,
+  type RuleLimit,
+  type Unit,
+  UNITS,
+} from './model.ts';
 import { readPolicies, showPolicies } from './policies.ts';
 import { makePolicy } from './recipes.ts';
 import type { Value } from './value.ts';
@@ -33,10 +41,14 @@ interface Above {
   readonly label: string;
 }
 
-export function readLevel(value: Value | undefined, above: Above): Level {
-  const level: Level = { exact: new Map(), patterns: [], any: new Map() };
+/** Reads sibling descriptors into `level`, which may already contain the descriptors of another file. */
+export function readLevel(
+  value: Value | undefined,
+  above: Above,
+  level: Level = { exact: new Map(), patterns: [], any: new Map() },
+): Level {
   if (value === undefined || value.isEmpty) return level;
-  const patterns = new Set<string>();
+  const patterns = new Set(level.patterns.map((rule) => exactId(rule.key, rule.value as string)));
   for (const item of value.list('descriptors')) {
     const rule = readRule(item, above);
     if (rule !== undefined && !add(level, patterns, rule)) {
@@ -99,10 +111,17 @@ function readRule(value: Value, above: Above): Rule | undefined {
     level: nested === undefined || nested.isEmpty ? undefined : readLevel(nested, { path, label }),
     shadow: flag('shadow_mode'),
     quota: flag('quota_mode'),
+    metadata: readMetadata(members.get('metadata')),
     shared,
     valueToMetric: flag('value_to_metric'),
     detailed: flag('detailed_metric'),
   };
+}
+
+function readMetadata(value: Value | undefined): Metadata | undefined {
+  if (value === undefined || value.isEmpty) return undefined;
+  if (!value.isMap) return value.fault(`metadata must be a map; got ${value.kind}`);
+  return value.json('metadata') as Metadata;
 }
 
 function readRateLimit(value: Value | undefined): RuleLimit | undefined {

@@ -123,9 +123,12 @@ export interface Rule {
   /** Whether the descriptor is in shadow mode, in which it is evaluated and counted but never denies a request. */
   readonly shadow: boolean;
   /**
-   * Whether the descriptor is in quota mode, in which it never denies a request; if its limit is exceeded, the response says so.
+   * Whether the descriptor is in quota mode, in which a request is denied only if all of its descriptors in quota mode exceed their
+   * limits.
    */
   readonly quota: boolean;
+  /** Data that the response contains while the descriptor is within its limit. */
+  readonly metadata: Metadata | undefined;
   /** Whether all values that match the pattern share one count. */
   readonly shared: boolean;
   /** Whether metrics have a separate label for each value of this entry. */
@@ -133,6 +136,9 @@ export interface Rule {
   /** Whether metrics have a separate label for each combination of values. */
   readonly detailed: boolean;
 }
+
+/** The `metadata` of a descriptor: a map of names to JSON values. */
+export type Metadata = Readonly<Record<string, unknown>>;
 
 /** The limit of a descriptor. */
 export interface RuleLimit {

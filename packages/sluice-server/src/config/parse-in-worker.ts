@@ -5,12 +5,18 @@
  */
 import { Worker } from 'node:worker_threads';
 import { nextTurn } from '../core/slices.ts';
-import { type ConfigFile, parseConfig } from './config.ts';
+import { type ConfigFile, type ConfigOptions, parseConfig } from './config.ts';
 import { type Config, ConfigError, type Domain, type Fault, type LimitConfig } from './model.ts';
 import { unpacked } from './pack.ts';
 
 /** Number of limits in one message. */
 export const PIECE = 100;
+
+/** What the worker parses. */
+export interface Job {
+  readonly files: readonly ConfigFile[];
+  readonly options: ConfigOptions;
+}
 
 export interface Piece {
   /** Pairs of name and limit, as returned by `packed`. */
@@ -22,10 +28,14 @@ export interface Piece {
 }
 
 /** Same as `parseConfig`, but in a worker thread. Rejects with a ConfigError that lists all faults of all files. */
-export async function parseInWorker(files: readonly ConfigFile[]): Promise<Config> {
+export async function parseInWorker(
+  files: readonly ConfigFile[],
+  options: ConfigOptions = {},
+): Promise<Config> {
   // Node 20 cannot run a worker from a TypeScript file. When running from source, as tests do, parse in this thread.
-  if (import.meta.url.endsWith('.ts')) return parseConfig(files);
-  const worker = new Worker(new URL('./parse-worker.js', import.meta.url), { workerData: files });
+  if (import.meta.url.endsWith('.ts')) return parseConfig(files, options);
+  const job: Job = { files, options };
+  const worker = new Worker(new URL('./parse-worker.js', import.meta.url), { workerData: job });
   worker.unref();
   try {
     const limits = new Map<string, LimitConfig>();

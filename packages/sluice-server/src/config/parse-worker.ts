@@ -1,13 +1,13 @@
 /** The worker thread of parse-in-worker.ts: parses a configuration and sends it in pieces, on request. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { type ConfigFile, parseConfig } from './config.ts';
+import { parseConfig } from './config.ts';
 import { ConfigError } from './model.ts';
 import { packed } from './pack.ts';
-import { type Piece, PIECE } from './parse-in-worker.ts';
+import { type Job, type Piece, PIECE } from './parse-in-worker.ts';
 
-function* pieces(files: readonly ConfigFile[]): Generator<Piece, void> {
+function* pieces({ files, options }: Job): Generator<Piece, void> {
   try {
-    const { limits, domains } = parseConfig(files);
+    const { limits, domains } = parseConfig(files, options);
     const all = [...limits];
     for (let i = 0; i < all.length; i += PIECE) yield { limits: packed(all.slice(i, i + PIECE)) };
     for (const domain of domains) yield { domains: packed([domain]) };
@@ -18,7 +18,7 @@ function* pieces(files: readonly ConfigFile[]): Generator<Piece, void> {
   }
 }
 
-const sending = pieces(workerData as readonly ConfigFile[]);
+const sending = pieces(workerData as Job);
 parentPort?.on('message', () => {
   const { value } = sending.next();
   if (value !== undefined) parentPort?.postMessage(value);

@@ -1,6 +1,6 @@
 /** Reloads a core's configuration when its files change. An invalid file changes nothing and is reported once. */
 import type { Millis } from 'sluice';
-import { type ConfigFile, readFiles } from './config.ts';
+import { type ConfigFile, type ConfigOptions, readFiles } from './config.ts';
 import { type Config, ConfigError, showFault } from './model.ts';
 import { parseInWorker } from './parse-in-worker.ts';
 import type { Core } from '../core/core.ts';
@@ -29,6 +29,7 @@ export function createReloader(
   log: Log,
   files: readonly ConfigFile[],
   onChange: () => void = () => {},
+  options: ConfigOptions = {},
 ): Reloader {
   let seen = JSON.stringify(files);
   let loaded: Loaded = { loadedAt: Date.now(), error: null };
@@ -38,7 +39,7 @@ export function createReloader(
   let waiting: { always: boolean } | undefined;
 
   async function reload(changed: readonly ConfigFile[]): Promise<void> {
-    const config = await parseInWorker(changed);
+    const config = await parseInWorker(changed, options);
     await core.reload(config);
     core.metrics.reloaded(true);
     log.info('configuration loaded', sizes(config));

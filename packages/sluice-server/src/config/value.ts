@@ -209,6 +209,18 @@ export class Value {
     return members;
   }
 
+  /** The value and all values in it, as JSON. */
+  json(what: string): unknown {
+    if (this.isList) return this.list(what).map((item) => item.json(what));
+    // Object.fromEntries defines properties instead of assigning them, which is safe for a member named __proto__.
+    if (this.isMap)
+      return Object.fromEntries([...this.members(what)].map(([name, member]) => [name, member.json(what)]));
+    const { plain } = this;
+    if (plain === null || typeof plain === 'string' || typeof plain === 'boolean') return plain;
+    if (typeof plain === 'number' && Number.isFinite(plain)) return plain;
+    return this.fault(`values in ${what} must be JSON values; got ${this.kind}`);
+  }
+
   private addMember(members: Map<string, Value>, pair: Pair, what: string, names?: readonly string[]): void {
     const key = this.child(pair.key, this.offset);
     const value = this.child(pair.value, key.offset, key);

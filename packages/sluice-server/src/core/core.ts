@@ -192,7 +192,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
   };
 }
 
+/** Lets a request pass in shadow mode. Its statuses still say which limits it exceeds, as in envoyproxy/ratelimit. */
 function passed(answer: RateLimitAnswer): RateLimitAnswer {
-  const statuses = answer.statuses.map((status) => ({ ...status, code: 'OK' as const }));
-  return { ...answer, overLimit: false, statuses };
+  return answer.overLimit ? { ...answer, overLimit: false } : answer;
 }

@@ -12,6 +12,7 @@ import { limitOf, pathWord } from '../config/descriptors.ts';
 import {
   type Config,
   type Domain,
+  type Metadata,
   type Rate,
   type Rule,
   type RuleLimit,
@@ -64,8 +65,15 @@ export interface RateLimitAnswer {
   readonly overLimit: boolean;
   /** One status per descriptor, in the same order. */
   readonly statuses: readonly DescriptorStatus[];
+  /** Whether a limit in quota mode applied to at least one descriptor. */
+  readonly quotaMode: boolean;
   /** Indexes of the descriptors in quota mode that exceeded their limit. */
   readonly quotaViolations: readonly number[];
+  /**
+   * The configured `metadata` of all descriptors that are within their limit. If several of them set the same name, the first one
+   * applies. Undefined if none of them has metadata.
+   */
+  readonly metadata?: Metadata | undefined;
 }
 
 /** Called with each decision. `shadowed` is true for a denial that shadow or quota mode let pass. */
@@ -123,14 +131,43 @@ export class Descriptors {
   ): MaybePromise<RateLimitAnswer> {
     const domain = this.domains.get(domainName);
     const found = descriptors.map((one) => (domain === undefined ? undefined : this.find(domain, one)));
-    const replaced = replacedBy(found);
+    removeReplaced(found);
     const statuses = descriptors.map((descriptor, i): MaybePromise<DescriptorStatus> => {
       const match = found[i];
       if (match === undefined || match.limit === undefined) return OK;
-      if (match.limit.name !== undefined && replaced?.has(match.limit.name)) return OK;
       return this.ask(match, match.limit, descriptor, descriptor.hitsAddend ?? hitsAddend);
     });
-    return chain(all(statuses), (asked) => answerOf(asked, found));
+    return chain(all(statuses), (asked) => this.answer(asked, found));
+  }
+
+  /**
+   * Combines the statuses. A request is over the limit if a descriptor is, or if all descriptors in quota mode are, as in
+   * envoyproxy/ratelimit.
+   */
+  private answer(
+    statuses: readonly DescriptorStatus[],
+    found: readonly (Found | undefined)[],
+  ): RateLimitAnswer {
+    let overLimit = false;
+    let quotas = 0;
+    const quotaViolations: number[] = [];
+    let metadata: Metadata | undefined;
+    for (let i = 0; i < statuses.length; i++) {
+      const isOver = statuses[i].code === 'OVER_LIMIT';
+      const rule = found[i]?.limit === undefined ? undefined : found[i]?.rule;
+      if (rule?.quota) {
+        quotas++;
+        if (isOver) quotaViolations.push(i);
+      } else overLimit ||= isOver;
+      if (rule?.metadata !== undefined && !isOver) metadata = { ...rule.metadata, ...metadata };
+    }
+    if (quotas > 0 && quotaViolations.length === quotas) overLimit = true;
+    for (const i of quotaViolations) {
+      const { label, subject, overQuota } = found[i] as Found;
+      if (overQuota !== undefined) this.observe(label, subject, overQuota, !overLimit);
+    }
+    const answer = { overLimit, statuses, quotaMode: quotas > 0, quotaViolations };
+    return metadata === undefined ? answer : { ...answer, metadata };
   }
 
   private find(domain: Domain, descriptor: Descriptor): Found | undefined {
@@ -140,7 +177,14 @@ export class Descriptors {
     if (match === undefined) return undefined;
     // Listing the fields is much faster than spreading, and this runs for every descriptor.
     const { rule, subject, label } = match;
-    return { rule, subject, label, limit: rule.limit, limiter: this.limiters.get(rule) };
+    return {
+      rule,
+      subject,
+      label,
+      limit: rule.limit,
+      limiter: this.limiters.get(rule),
+      overQuota: undefined,
+    };
   }
 
   /** The limit that comes with the request, which is counted separately from the configured limits. */
@@ -153,7 +197,8 @@ export class Descriptors {
     const limiter =
       limit.policies === undefined ? undefined : (this.ownLimiters.get(path) ?? this.openOwn(path));
     const subject = entries.map(({ value }) => pathWord(value)).join('/');
-    return { rule: undefined, subject, label: `${domain.name}/override`, limit, limiter };
+    const label = `${domain.name}/override`;
+    return { rule: undefined, subject, label, limit, limiter, overQuota: undefined };
   }
 
   /** Opens one limiter for all rates of a path, because a client may send a different rate with each descriptor. */
@@ -163,14 +208,15 @@ export class Descriptors {
   }
 
   private ask(
-    { rule, subject, label, limiter }: Found,
+    match: Found,
     limit: RuleLimit,
     { isNegativeHits = false }: Descriptor,
     cost: number,
   ): MaybePromise<DescriptorStatus> {
     if (limit.kind === 'unlimited') return { code: 'OK', limitRemaining: MAX_REMAINING };
+    const { rule, subject, label, limiter } = match;
     if (rule === undefined && limit.policies !== undefined) this.ownPolicies = limit.policies;
-    const isSoft = rule !== undefined && (rule.shadow || rule.quota);
+    const isShadow = rule?.shadow === true;
     const decision =
       limiter === undefined
         ? blocked()
@@ -183,8 +229,11 @@ export class Descriptors {
     return chain(decision, (known) => {
       const isOver = !known.allowed && !isNegativeHits;
       const shown = isOver || known.allowed ? known : { ...known, allowed: true };
-      this.observe(label, subject, shown, isOver && isSoft);
-      return statusOf(limit, known, isOver);
+      // Whether a denial in quota mode denies the request depends on the other descriptors.
+      if (isOver && !isShadow && rule?.quota) match.overQuota = known;
+      else this.observe(label, subject, shown, isOver && isShadow);
+      const status = statusOf(limit, known, isOver);
+      return isOver && isShadow ? { ...status, code: 'OK' } : status;
     });
   }
 
@@ -206,29 +255,17 @@ interface Found extends Omit<Match, 'rule'> {
   readonly rule: Rule | undefined;
   readonly limit: RuleLimit | undefined;
   readonly limiter: AnyLimiter | undefined;
+  /** The denial of a limit in quota mode, until it is known whether the request is denied. */
+  overQuota: Decision | undefined;
 }
 
-/** Names of the limits that other limits replace. Undefined if no limit is replaced. */
-function replacedBy(found: readonly (Found | undefined)[]): ReadonlySet<string> | undefined {
-  if (found.every((match) => (match?.limit?.replaces.length ?? 0) === 0)) return undefined;
-  return new Set(found.flatMap((match) => match?.limit?.replaces ?? []));
-}
-
-function answerOf(
-  asked: readonly DescriptorStatus[],
-  found: readonly (Found | undefined)[],
-): RateLimitAnswer {
-  let overLimit = false;
-  const quotaViolations: number[] = [];
-  const statuses = asked.map((status, i) => {
-    if (status.code === 'OK') return status;
-    const rule = found[i]?.rule;
-    if (rule?.quota) quotaViolations.push(i);
-    if (rule?.quota || rule?.shadow) return { ...status, code: 'OK' as const };
-    overLimit = true;
-    return status;
+/** Removes the matches whose limit is replaced by the limit of another match. */
+function removeReplaced(found: (Found | undefined)[]): void {
+  if (found.every((match) => (match?.limit?.replaces.length ?? 0) === 0)) return;
+  const replaced = new Set(found.flatMap((match) => match?.limit?.replaces ?? []));
+  found.forEach((match, i) => {
+    if (match?.limit?.name !== undefined && replaced.has(match.limit.name)) found[i] = undefined;
   });
-  return { overLimit, statuses, quotaViolations };
 }
 
 function statusOf(limit: RuleLimit, decision: Decision, isOver: boolean): DescriptorStatus {

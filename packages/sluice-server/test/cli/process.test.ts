@@ -107,6 +107,14 @@ describe('sluice check and sluice serve', () => {
     expect(output()).toMatch(/: valid \(1 limits, 1 domains\)\n$/);
   });
 
+  test('check accepts a domain in several files with --merge-domains', async () => {
+    const files = ['a', 'b'].map((key) => temporaryFile(`domain: d\ndescriptors: [{ key: ${key} }]`));
+    expect(await run('check', ...files).gone).toBe(1);
+    const { output, gone } = run('check', '--merge-domains', ...files);
+    expect(await gone).toBe(0);
+    expect(output()).toContain('(0 limits, 1 domains)');
+  });
+
   test('check prints the line and column of each fault, and exits with code 1', async () => {
     const file = temporaryFile('limits:\n  a: 1/x\n  b: { polices: 1/s }\n');
     const { output, gone } = run('check', file);
@@ -216,6 +224,19 @@ describe('configuration files', () => {
     writeFileSync(join(folder, 'b.yaml'), 'limits: { b: 2/h }');
     await server.says('"limits":2');
     expect(await take(server.url, 'b', 'x')).toMatchObject({ limit: 2 });
+  });
+
+  test('that define the same domain are merged with --merge-domains, also when they are reloaded', async () => {
+    const rule = (key: string, count: number) =>
+      `domain: d\ndescriptors: [{ key: ${key}, rate_limit: { unit: day, requests_per_unit: ${count} } }]`;
+    const files = [temporaryFile(rule('a', 1)), temporaryFile(rule('b', 2))];
+    const server = await started('--merge-domains', '--no-watch', ...files.flatMap((f) => ['--config', f]));
+    const config = async () => (await fetch(`${server.url}/rlconfig`)).text();
+    expect(await config()).toMatch(/^d\.a: .*=1,.*\nd\.b: .*=2,/);
+    writeFileSync(files[1] as string, rule('c', 3));
+    server.process.kill('SIGHUP');
+    await server.says('"message":"configuration loaded","limits":0,"domains":1}');
+    expect(await config()).toMatch(/^d\.a: .*=1,.*\nd\.c: .*=3,/);
   });
 
   test('are reloaded only on SIGHUP if --no-watch is set', async () => {

@@ -2,6 +2,7 @@
 import { status } from '@grpc/grpc-js';
 import type { MaybePromise } from 'sluice';
 import { unitOf } from '../../config/descriptors.ts';
+import type { Metadata } from '../../config/model.ts';
 import type { Core } from '../../core/core.ts';
 import {
   type Descriptor,
@@ -10,6 +11,7 @@ import {
   type RateLimitAnswer,
 } from '../../core/descriptors.ts';
 import { chain } from '../../core/maybe-promise.ts';
+import { dynamicMetadataOf } from '../dynamic-metadata.ts';
 import type { RateLimitRequest, RateLimitResponse, Status } from './proto.ts';
 
 /** Thrown to fail a call with a gRPC status. */
@@ -35,12 +37,13 @@ export function shouldRateLimit(
     throw invalid(`there must be at most ${MAX_DESCRIPTORS} descriptors`);
   const asked = descriptors.map((one) => readDescriptor(one, maxKey));
   // On the wire, a request's hits_addend of 0 cannot be distinguished from a missing one.
-  return chain(core.decide(domain, asked, hitsAddend || 1), responseOf);
+  return chain(core.decide(domain, asked, hitsAddend || 1), (answer) =>
+    responseOf(answer, dynamicMetadataOf({ domain, descriptors, hitsAddend }, answer)),
+  );
 }
 
 function readDescriptor(given: Asked, maxKey: number): Descriptor {
   const { entries, limit, hitsAddend, isNegativeHits } = given;
-  if (entries.length === 0) throw invalid('entries must not be empty');
   let size = 0;
   for (const { key, value } of entries) {
     if (key === '') throw invalid('the key of an entry must not be empty');
@@ -62,13 +65,16 @@ function readLimit({ requestsPerUnit, unit: given }: NonNullable<Asked['limit']>
   return { requestsPerUnit, unit };
 }
 
-function responseOf({ overLimit, statuses, quotaViolations }: RateLimitAnswer): RateLimitResponse {
+function responseOf(
+  { overLimit, statuses }: RateLimitAnswer,
+  metadata: Metadata | undefined,
+): RateLimitResponse {
   const nearest = nearestOf(statuses);
   return {
     overallCode: overLimit ? 'OVER_LIMIT' : 'OK',
     statuses: statuses.map(showStatus),
     responseHeadersToAdd: nearest === undefined ? [] : headersOf(nearest),
-    dynamicMetadata: quotaViolations.length > 0 ? metadataOf(quotaViolations) : undefined,
+    dynamicMetadata: metadata && structOf(metadata),
   };
 }
 
@@ -125,8 +131,19 @@ function headersOf({
   ];
 }
 
-/** Metadata that tells Envoy's other filters which descriptors in quota mode exceeded their limit. */
-function metadataOf(violations: readonly number[]): NonNullable<RateLimitResponse['dynamicMetadata']> {
-  const values = violations.map((numberValue) => ({ numberValue }));
-  return { fields: { quotaModeViolations: { listValue: { values } } } };
+/** Converts a JSON object to a google.protobuf.Struct. */
+function structOf(object: Metadata): NonNullable<RateLimitResponse['dynamicMetadata']> {
+  return {
+    fields: Object.fromEntries(Object.entries(object).map(([name, value]) => [name, jsonValueOf(value)])),
+  };
+}
+
+/** Converts a JSON value to a google.protobuf.Value. */
+function jsonValueOf(value: unknown): object {
+  if (typeof value === 'number') return { numberValue: value };
+  if (typeof value === 'string') return { stringValue: value };
+  if (typeof value === 'boolean') return { boolValue: value };
+  if (Array.isArray(value)) return { listValue: { values: value.map(jsonValueOf) } };
+  if (typeof value === 'object' && value !== null) return { structValue: structOf(value as Metadata) };
+  return { nullValue: 'NULL_VALUE' };
 }

@@ -3,7 +3,7 @@
  * pass, and 429 that it is over a limit.
  */
 import { unitOf } from '../../config/descriptors.ts';
-import type { Unit } from '../../config/model.ts';
+import type { Metadata, Unit } from '../../config/model.ts';
 import type { MaybePromise } from 'sluice';
 import type { Core } from '../../core/core.ts';
 import {
@@ -13,6 +13,7 @@ import {
   type RateLimitAnswer,
 } from '../../core/descriptors.ts';
 import { chain } from '../../core/maybe-promise.ts';
+import { dynamicMetadataOf } from '../dynamic-metadata.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
 
@@ -24,26 +25,29 @@ export function answerJson(core: Core, body: unknown, maxKey: number): MaybeProm
   if (!Array.isArray(list) || list.length === 0) throw invalid('descriptors must be a non-empty array');
   if (list.length > MAX_DESCRIPTORS) throw invalid(`there must be at most ${MAX_DESCRIPTORS} descriptors`);
   // In Envoy's messages, a request without hits_addend and one with 0 both mean 1.
-  const hitsAddend = uint(request.get('hitsAddend') ?? 0, 'hitsAddend') || 1;
+  const hitsAddend = uint(request.get('hitsAddend') ?? 0, 'hitsAddend');
   const descriptors = list.map((one) => readDescriptor(one, maxKey));
-  return chain(core.decide(domain, descriptors, hitsAddend), (answer) => ({
-    ...json(showAnswer(answer), answer.overLimit ? 429 : 200),
+  return chain(core.decide(domain, descriptors, hitsAddend || 1), (answer) => ({
+    ...json(
+      showAnswer(answer, dynamicMetadataOf({ domain, descriptors, hitsAddend }, answer)),
+      answer.overLimit ? 429 : 200,
+    ),
     asked: () => askedOf(domain, descriptors, answer.overLimit),
   }));
 }
 
-function showAnswer({ overLimit, statuses, quotaViolations }: RateLimitAnswer): object {
+function showAnswer({ overLimit, statuses }: RateLimitAnswer, dynamicMetadata: Metadata | undefined): object {
   return {
     overallCode: overLimit ? 'OVER_LIMIT' : 'OK',
     statuses: statuses.map(showStatus),
-    ...(quotaViolations.length > 0 && { dynamicMetadata: { quotaModeViolations: quotaViolations } }),
+    ...(dynamicMetadata !== undefined && { dynamicMetadata }),
   };
 }
 
 function readDescriptor(value: unknown, maxKey: number): Descriptor {
   const given = members(value, 'a descriptor', ['entries', 'limit', 'hitsAddend', 'isNegativeHits']);
-  const entries = given.get('entries');
-  if (!Array.isArray(entries) || entries.length === 0) throw invalid('entries must be a non-empty array');
+  const entries = given.get('entries') ?? [];
+  if (!Array.isArray(entries)) throw invalid('entries must be an array');
   let size = 0;
   const read = entries.map((entry) => {
     const pair = members(entry, 'an entry', ['key', 'value']);

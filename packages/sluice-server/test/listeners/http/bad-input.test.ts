@@ -90,7 +90,7 @@ describe('invalid input', () => {
     ['/v1/steal', {}, 404, /./],
     ['/json', { domain: '', descriptors: [] }, 400, /domain must be a non-empty string/],
     ['/json', { domain: 'edge', descriptors: [] }, 400, /descriptors must be a non-empty array/],
-    ['/json', { domain: 'edge', descriptors: [{ entries: [] }] }, 400, /entries must be a non-empty array/],
+    ['/json', { domain: 'edge', descriptors: [{ entries: {} }] }, 400, /entries must be an array/],
     ['/json', { domain: 'edge', descriptors: [{ entries: [{ value: 'x' }] }] }, 400, /key of an entry/],
     [
       '/json',

@@ -1,0 +1,32 @@
+/** Builds the dynamic metadata of a ShouldRateLimit response, with which Envoy's other filters can choose what to do. */
+import type { Metadata } from '../config/model.ts';
+import type { RateLimitAnswer } from '../core/descriptors.ts';
+import type { Entry } from '../core/match.ts';
+
+interface Request {
+  readonly domain: string;
+  readonly descriptors: readonly { readonly entries: readonly Entry[] }[];
+  /** As sent by the client. 0 if the client sent nothing. */
+  readonly hitsAddend: number;
+}
+
+/**
+ * Returns the fields that envoyproxy/ratelimit sends with RESPONSE_DYNAMIC_METADATA. Returns undefined if none of the request's
+ * descriptors is in quota mode or has metadata, because building the fields takes time.
+ */
+export function dynamicMetadataOf(
+  { domain, descriptors, hitsAddend }: Request,
+  { quotaMode, quotaViolations, metadata }: RateLimitAnswer,
+): Metadata | undefined {
+  if (!quotaMode && metadata === undefined) return undefined;
+  return {
+    domain,
+    descriptors: descriptors.map(({ entries }) => ({
+      entries: entries.map(({ key, value }) => `${key}=${value}`),
+    })),
+    ...(hitsAddend > 0 && { hitsAddend }),
+    quotaModeEnabled: quotaMode,
+    ...(quotaViolations.length > 0 && { quotaModeViolations: quotaViolations }),
+    ...(metadata !== undefined && { metadata }),
+  };
+}
