@@ -7,7 +7,8 @@ import { describe, expect, test, vi } from 'vitest';
 import { punctually, unpunctuality } from 'sluice-test-support/redis/watch.ts';
 import { openResp } from '../src/listeners/resp/resp.ts';
 import { openHttp } from '../src/listeners/http/http.ts';
-import { command, opened, socketTo } from './listeners/listeners.ts';
+import { memory } from 'sluice';
+import { command, later, opened, socketTo } from './listeners/listeners.ts';
 import { started, take, temporaryFile } from './serving.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -247,4 +248,74 @@ describe('requests that arrive at the last moment', () => {
       expect(await heard).toBe('$4\r\nlast\r\n');
       await drained;
     }));
+
+  test('RESP: a client that stops sending soon after the shutdown gets a reply to every command', () =>
+    within(async () => {
+      const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
+      const socket = socketTo(port);
+      socket.write(command('echo', '0'));
+      const heard = heardBy(socket);
+      const drained = listener.drain(5000);
+      for (let i = 1; i < 6; i++) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        socket.write(command('echo', String(i)));
+      }
+      expect(await heard).toBe([0, 1, 2, 3, 4, 5].map((i) => `$1\r\n${i}\r\n`).join(''));
+      await drained;
+    }));
+
+  test('RESP: commands that arrive while earlier ones wait for the store are answered', () =>
+    within(async () => {
+      const store = later(memory(), () => 100);
+      const { port, listener } = await opened(openResp, 'limits: { api: 9/h }', { store });
+      const socket = socketTo(port);
+      const heard = heardBy(socket);
+      const drained = listener.drain(5000);
+      for (const times of [1, 3]) {
+        await new Promise((resolve) => setTimeout(resolve, 40));
+        socket.write(command('throttle', 'x', 'api').repeat(times));
+      }
+      expect((await heard).match(/\*5\r\n:0/g)).toHaveLength(4);
+      await drained;
+    }));
+
+  test('RESP: a client that never stops sending is disconnected, and every command that was run is answered', async () => {
+    const { port, listener, core } = await opened(openResp, 'limits: { api: 1000000/1000d fixed-window }', {
+      store: later(memory(), () => 5),
+    });
+    const socket = socketTo(port);
+    const sending = setInterval(() => {
+      if (socket.writable) socket.write(command('throttle', 'x', 'api').repeat(5));
+    }, 1);
+    const heard = heardBy(socket);
+    await listener.drain(20_000);
+    clearInterval(sending);
+    const answered = (await heard).match(/\*5\r\n:0/g)?.length;
+    const { remaining } = await core.peek('api', 'x');
+    expect(answered).toBe(1_000_000 - remaining);
+  });
+
+  test.each([
+    ['answers immediately', memory],
+    ['is slow', () => later(memory(), () => 200 + Math.random() * 50)],
+  ])(
+    'HTTP: all pipelined requests are answered if the store %s, and the last response closes the connection',
+    (_, store) =>
+      within(async () => {
+        const { port, listener } = await opened(openHttp, 'limits: { api: 99/h }', { store: store() });
+        const socket = socketTo(port);
+        const body = '{"limit":"api","key":"x"}';
+        const ask = `POST /v1/take HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+        socket.write(ask.repeat(10));
+        const heard = heardBy(socket);
+        const drained = listener.drain(5000);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        socket.write(ask.repeat(10));
+        const answers = (await heard).split('HTTP/1.1 200 OK').slice(1);
+        expect(answers).toHaveLength(20);
+        const closing = answers.map((answer) => /^Connection: close\r$/m.test(answer));
+        expect(closing).toEqual(answers.map((_answer, i) => i === 19));
+        await drained;
+      }),
+  );
 });

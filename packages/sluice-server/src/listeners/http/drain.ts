@@ -1,5 +1,5 @@
 /** Closes the connections of an HTTP server without losing requests that are on their way. */
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 
 /** Milliseconds that an idle connection stays open while draining. The next response tells the client to close the connection. */
@@ -38,6 +38,37 @@ export async function closeConnections(
   clearTimeout(cut);
   // Also stops the timer with which Node checks request timeouts.
   server.close();
+}
+
+/** Number of requests that have arrived on a connection. */
+const REQUESTS: unique symbol = Symbol('requests');
+
+/** Counts a request, and returns its number on its connection. */
+export function numberOf({ socket }: IncomingMessage): number {
+  const counted: Socket & { [REQUESTS]?: number } = socket;
+  const number = (counted[REQUESTS] ?? 0) + 1;
+  counted[REQUESTS] = number;
+  return number;
+}
+
+/**
+ * Calls `send` for a response while draining. Node closes the connection after a response with `Connection: close`, so only the
+ * response to the last request may be such a response. A client that pipelines requests may have sent more of them, so the newest
+ * response waits until all earlier responses have been sent and until Node has read from all sockets.
+ */
+export async function sendInDrain(
+  { socket }: IncomingMessage,
+  response: ServerResponse,
+  number: number,
+  send: (isLast: boolean) => void,
+): Promise<void> {
+  const isNewest = (): boolean => (socket as { [REQUESTS]?: number })[REQUESTS] === number;
+  if (isNewest()) {
+    // Node assigns the socket to a response after the earlier responses on this connection.
+    if (response.socket === null) await new Promise((resolve) => response.once('socket', resolve));
+    await socketsRead();
+  }
+  send(isNewest());
 }
 
 /**

@@ -11,7 +11,7 @@ import { drainBacklog } from '../drain-backlog.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
 import { checkAccess, checkOrigin } from './access.ts';
 import { readJson } from './body.ts';
-import { closeConnections, stopListening } from './drain.ts';
+import { closeConnections, numberOf, sendInDrain, stopListening } from './drain.ts';
 import { HttpProblem, problemReply, type Reply } from './reply.ts';
 import { type Route, routesOf } from './routes.ts';
 import { problemOf } from './v1.ts';
@@ -27,6 +27,7 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
   /** Answers synchronously if the route answers synchronously. Never throws. */
   function serve(request: IncomingMessage, response: ServerResponse): void {
     const start = performance.now();
+    const number = numberOf(request);
     const context = request.method === 'POST' ? tracer?.contextOf(parentIn(request)) : undefined;
     const { url = '' } = request;
     const end = url.indexOf('?');
@@ -35,8 +36,13 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
     const name = route === undefined ? 'none' : path;
 
     function finish(reply: Reply): void {
+      if (isDraining) void sendInDrain(request, response, number, (isLast) => finishWith(reply, isLast));
+      else finishWith(reply, false);
+    }
+
+    function finishWith(reply: Reply, isLast: boolean): void {
       try {
-        send(request, response, reply, isDraining);
+        send(request, response, reply, isLast);
         // A stream stays open until the client disconnects, so its duration is meaningless.
         if (reply.stream !== undefined) return;
         core.metrics.answered('http', name, String(reply.status), performance.now() - start);

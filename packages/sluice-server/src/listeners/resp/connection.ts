@@ -14,6 +14,7 @@ import { answerTo, refusal } from './answer.ts';
 import { type Command, type Commands, RespError, type Session } from './command.ts';
 import { type Bounds, ProtocolError, RespParser } from './parser.ts';
 import { failure } from './reply.ts';
+import { type Code, createReplyCounter } from './reply-counter.ts';
 import { spanRecorder } from './trace.ts';
 
 export interface Service {
@@ -39,7 +40,9 @@ export interface Connection {
   receive(text: string): void;
   /** Closes the connection if its client has been inactive for too long. `now` is monotonic time. */
   checkTimeouts(now: Millis): void;
-  /** Closes the connection after replying to the commands received so far, or after `grace` ms if no command arrives. */
+  /**
+   * Serves the client for another `grace` ms. Then answers everything that has arrived, stops reading and closes the connection.
+   */
   drain(grace: number): void;
 }
 
@@ -49,6 +52,11 @@ const MAX_WAITING = 1000;
 const MAX_HELD = 1024 * 1024;
 /** Size, in bytes, at which replies are written before the turn ends. */
 const WRITE_AT = 64 * 1024;
+/**
+ * Milliseconds after the grace period of a drain after which the connection stops reading, even if its client still sends
+ * commands.
+ */
+const LAST_READS = 500;
 /** Milliseconds for the client to read the last reply and close. Resetting the connection would discard that reply. */
 const LINGER = 2000;
 /** Bounds of commands from clients that have not authenticated. */
@@ -58,8 +66,6 @@ const UNAUTHENTICATED: Bounds = { maxArguments: 10, maxBytes: 4096 };
  * contain commands.
  */
 const HTTP_WORDS = new Set(['post', 'host:']);
-
-type Code = 'ok' | 'error';
 
 interface Slot {
   reply: string | undefined;
@@ -75,7 +81,7 @@ interface Named {
 const UNKNOWN: Named = { word: '', command: undefined, label: 'unknown' };
 
 export function serveClient(socket: Socket, id: number, client: string, service: Service): Connection {
-  const { core, log, commands, bounds, requiresAuth, tracer, idleTimeout, requestTimeout } = service;
+  const { log, commands, bounds, requiresAuth, tracer, idleTimeout, requestTimeout } = service;
   const session: Session = {
     id,
     client,
@@ -93,7 +99,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   const parser = new RespParser(requiresAuth ? UNAUTHENTICATED : bounds);
   /** Replies in the order of their commands, starting with the first reply that is not available yet. */
   const waiting: Slot[] = [];
-  const batch = { name: '', code: 'ok' as Code, times: 0, start: 0 };
+  const replies = createReplyCounter(service);
   let known = UNKNOWN;
   /** Bytes of replies in `waiting`. */
   let held = 0;
@@ -104,11 +110,13 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   let isEnded = false;
   let isFlushing = false;
   let isWriting = false;
-  let isDraining = false;
-  let isGraceOver = false;
+  /** Whether the connection closes as soon as everything that has arrived is answered. */
+  let isLastRound = false;
+  let isAwaitingQuiet = false;
+  /** Number of times that input arrived. */
+  let reads = 0;
   /** Whether the parser needs more input before it can return another command. */
   let isConsumed = false;
-  let hasAnswered = false;
   let idle: NodeJS.Timeout | undefined;
 
   function isBlocked(): boolean {
@@ -142,7 +150,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
       slot.reply = reply;
       held += reply.length;
       record?.(reply);
-      report(name, code, 1, start);
+      replies.report(name, code, 1, start);
       sendSettled();
     };
     answer.then(
@@ -166,27 +174,6 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     });
   }
 
-  function report(name: string, code: Code, times: number, start: number): void {
-    service.answered(times);
-    core.metrics.answered('resp', name, code, performance.now() - start, times);
-  }
-
-  /** Reports consecutive replies with the same command and code together. */
-  function count(name: string, code: Code, start: number): void {
-    if (name !== batch.name || code !== batch.code) reportBatch();
-    if (batch.times === 0) {
-      batch.name = name;
-      batch.code = code;
-      batch.start = start;
-    }
-    batch.times++;
-  }
-
-  function reportBatch(): void {
-    if (batch.times > 0) report(batch.name, batch.code, batch.times, batch.start);
-    batch.times = 0;
-  }
-
   function perform(words: string[], start: number): void {
     const [word] = words;
     // Clients tend to repeat a command, and comparing it with the previous one is cheaper than a lookup.
@@ -199,7 +186,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
       else {
         record?.(answer);
         sendReply(answer);
-        count(label, 'ok', start);
+        replies.count(label, 'ok', start);
       }
     } catch (error) {
       if (error instanceof RespError && error.delay > 0) replyLater(rejectLater(error), label, start, record);
@@ -207,7 +194,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
         const answer = refusal(error, label, log);
         record?.(answer);
         sendReply(answer);
-        count(label, 'error', start);
+        replies.count(label, 'error', start);
       }
     }
     if (command === undefined && HTTP_WORDS.has(word.toLowerCase())) session.isClosing = true;
@@ -224,7 +211,6 @@ export function serveClient(socket: Socket, id: number, client: string, service:
         isConsumed = words === undefined;
         if (words === undefined) break;
         begunAt = Infinity;
-        hasAnswered = true;
         perform(words, start);
         if (out.length > WRITE_AT) flush();
       }
@@ -232,21 +218,20 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       sendReply(failure('ERR', `Protocol error: ${error.message}`));
-      count('protocol', 'error', start);
+      replies.count('protocol', 'error', start);
       session.isClosing = true;
     }
   }
 
   function write(): void {
     flush();
-    reportBatch();
-    // While draining, the connection is closed after one more reply.
-    if (isDraining && isConsumed && (isGraceOver || (hasAnswered && !parser.isMidway)))
-      session.isClosing = true;
-    hasAnswered = false;
+    replies.flush();
     const isStopped = isBlocked();
-    if (!session.isClosing && isStopped !== socket.isPaused()) socket[isStopped ? 'pause' : 'resume']();
-    if ((session.isClosing || (isEnded && isConsumed && !isStopped)) && waiting.length === 0) leave();
+    if (!session.isClosing && !isEnded && isStopped !== socket.isPaused())
+      socket[isStopped ? 'pause' : 'resume']();
+    const isAnswered = isConsumed && !isStopped && waiting.length === 0;
+    if ((session.isClosing && waiting.length === 0) || (isEnded && isAnswered)) leave();
+    else if (isLastRound && isAnswered) awaitQuiet();
   }
 
   function writeLater(): void {
@@ -259,11 +244,34 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     write();
   }
 
+  /** Ends the grace period of a drain. */
+  function startLastRound(): void {
+    isLastRound = true;
+    idle = setTimeout(stopReading, LAST_READS).unref();
+    run();
+  }
+
   /**
-   * Ends the grace period. Runs after Node has read from all sockets, because input may be waiting if the process was stalled.
+   * Stops reading if nothing arrives in two turns of the event loop. Node reads from all sockets in each turn, so that everything
+   * that has arrived by then is answered, even if the process was stalled.
    */
-  function stopWaiting(): void {
-    isGraceOver = true;
+  function awaitQuiet(): void {
+    if (isAwaitingQuiet) return;
+    isAwaitingQuiet = true;
+    const before = reads;
+    setImmediate(() =>
+      setImmediate(() => {
+        isAwaitingQuiet = false;
+        if (reads === before) stopReading();
+        else write();
+      }),
+    );
+  }
+
+  /** Stops reading for good. Commands that were read are still answered before the connection is closed. */
+  function stopReading(): void {
+    isEnded = true;
+    if (!session.isClosing) socket.pause();
     run();
   }
 
@@ -301,6 +309,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   return {
     receive(text) {
       if (session.isClosing) return;
+      reads++;
       parser.push(text);
       isConsumed = false;
       read();
@@ -315,8 +324,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
       else if (idleTimeout > 0 && now - readAt > idleTimeout) closeWith('idle timeout');
     },
     drain(grace) {
-      isDraining = true;
-      idle ??= setTimeout(() => setImmediate(stopWaiting), grace);
+      idle ??= setTimeout(startLastRound, grace);
     },
   };
 }

@@ -16,7 +16,10 @@ import { type Connection, serveClient, type Service } from './connection.ts';
 import { readWithSharedBuffer } from './socket.ts';
 
 const MAX_ARGUMENTS = 1024;
-/** Milliseconds that an idle connection stays open while draining, for one more command. */
+/**
+ * Milliseconds for which connections are still served while draining. RESP has no message that asks a client to close its connection,
+ * so a client that stops sending within this time gets a reply to every command.
+ */
 const DRAIN_GRACE = 500;
 /** Milliseconds between checks for inactive connections. */
 const CHECK_EVERY = 1000;
@@ -30,7 +33,7 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
   const sockets = new Set<Socket>();
   let writers: (() => void)[] = [];
   let ids = 0;
-  /** Milliseconds that an idle connection stays open while draining. Undefined if the listener is not draining. */
+  /** Milliseconds for which a new connection is served while draining. Undefined if the listener is not draining. */
   let grace: number | undefined;
   let answers = 0;
   const service: Service = {
@@ -116,7 +119,8 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
-      grace = Math.min(DRAIN_GRACE, timeout);
+      // Leaves time for the last replies before the remaining connections are cut.
+      grace = Math.min(DRAIN_GRACE, timeout / 2);
       for (const connection of connections) connection.drain(grace);
       const cut = setTimeout(() => {
         for (const socket of sockets) socket.destroy();

@@ -558,7 +558,7 @@ test('draining answers received commands, closes idle connections and refuses ne
   expect(await talk(port, 'PING\r\n')).toBe('');
 });
 
-test('a draining server closes a connection after its next reply', async () => {
+test('a draining server closes a connection with FIN after a grace period, even if the client sends a command after each reply', async () => {
   const { port, listener } = await opened(openResp, LIMITS);
   const socket = socketTo(port);
   await once(socket, 'connect');
@@ -570,7 +570,8 @@ test('a draining server closes a connection after its next reply', async () => {
   });
   socket.write(command('PING') + command('PING'));
   await once(socket, 'end');
-  expect(heard).toBe(PONG + PONG);
+  expect(heard.length).toBeGreaterThan(PONG.length * 2);
+  expect(heard.replaceAll(PONG, '')).toBe('');
   socket.end();
   await drained;
 });
