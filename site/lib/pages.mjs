@@ -83,6 +83,7 @@ const GUIDES = [
   'llm-tokens',
   'outbound-calls',
   'several-processes',
+  'other-languages',
   'redis-cluster',
   'when-redis-is-down',
   'behind-proxies',

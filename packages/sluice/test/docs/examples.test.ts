@@ -205,7 +205,10 @@ describe('an example', () => {
     const listed = [...textOf('README.md').matchAll(/\| \[([^\]]+)\]\(\1\) (?=\|)/g)].map(
       (match) => match[1],
     );
-    const stores = readdirSync(join(folder, 'stores')).map((file) => `stores/${file}`);
-    expect(listed.toSorted()).toEqual([...examples, ...stores].toSorted());
+    const inFolders = ['stores', 'clients'].flatMap((name) =>
+      readdirSync(join(folder, name)).map((file) => `${name}/${file}`),
+    );
+    const programs = inFolders.filter((file) => !file.endsWith('.yaml'));
+    expect(listed.toSorted()).toEqual([...examples, ...programs].toSorted());
   });
 });
