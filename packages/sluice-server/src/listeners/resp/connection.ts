@@ -41,9 +41,10 @@ export interface Connection {
   /** Closes the connection if its client has been inactive for too long. `now` is monotonic time. */
   checkTimeouts(now: Millis): void;
   /**
-   * Serves the client for another `grace` ms. Then answers everything that has arrived, stops reading and closes the connection.
+   * Serves the client for another `grace` ms. Then answers everything that has arrived, stops reading and closes the connection. If
+   * the client still sends commands without a pause, it stops reading after another `grace` ms.
    */
-  drain(grace: number): void;
+  drain(grace: Millis): void;
 }
 
 /** Maximum number of commands in progress. */
@@ -52,11 +53,6 @@ const MAX_WAITING = 1000;
 const MAX_HELD = 1024 * 1024;
 /** Size, in bytes, at which replies are written before the turn ends. */
 const WRITE_AT = 64 * 1024;
-/**
- * Milliseconds after the grace period of a drain after which the connection stops reading, even if its client still sends
- * commands.
- */
-const LAST_READS = 500;
 /** Milliseconds for the client to read the last reply and close. Resetting the connection would discard that reply. */
 const LINGER = 2000;
 /** Bounds of commands from clients that have not authenticated. */
@@ -245,9 +241,9 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   }
 
   /** Ends the grace period of a drain. */
-  function startLastRound(): void {
+  function startLastRound(grace: Millis): void {
     isLastRound = true;
-    idle = setTimeout(stopReading, LAST_READS).unref();
+    idle = setTimeout(stopReading, grace).unref();
     run();
   }
 
@@ -324,7 +320,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
       else if (idleTimeout > 0 && now - readAt > idleTimeout) closeWith('idle timeout');
     },
     drain(grace) {
-      idle ??= setTimeout(startLastRound, grace);
+      idle ??= setTimeout(startLastRound, grace, grace);
     },
   };
 }

@@ -119,8 +119,8 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
-      // Leaves time for the last replies before the remaining connections are cut.
-      grace = Math.min(DRAIN_GRACE, timeout / 2);
+      // A connection takes up to twice this time. The rest is left for its last replies, before the remaining connections are cut.
+      grace = Math.min(DRAIN_GRACE, timeout / 3);
       for (const connection of connections) connection.drain(grace);
       const cut = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
