@@ -233,7 +233,7 @@ describe('configuration files', () => {
     const server = await started('--merge-domains', '--no-watch', ...files.flatMap((f) => ['--config', f]));
     const config = async () => (await fetch(`${server.url}/rlconfig`)).text();
     expect(await config()).toMatch(/^d\.a: .*=1,.*\nd\.b: .*=2,/);
-    writeFileSync(files[1] as string, rule('c', 3));
+    writeFileSync(files[1], rule('c', 3));
     server.process.kill('SIGHUP');
     await server.says('"message":"configuration loaded","limits":0,"domains":1}');
     expect(await config()).toMatch(/^d\.a: .*=1,.*\nd\.c: .*=3,/);

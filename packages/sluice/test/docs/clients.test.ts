@@ -33,8 +33,13 @@ const server = spawn(
   [
     join(root, 'packages/sluice-server/bin/sluice.js'),
     'serve',
-    ...['--config', join(folder, 'limits.yaml'), '--allow-admin-without-token'],
-    ...['--http', '127.0.0.1:0', '--resp', '127.0.0.1:0'],
+    '--config',
+    join(folder, 'limits.yaml'),
+    '--allow-admin-without-token',
+    '--http',
+    '127.0.0.1:0',
+    '--resp',
+    '127.0.0.1:0',
   ],
   { stdio: ['ignore', 'pipe', 'inherit'] },
 );

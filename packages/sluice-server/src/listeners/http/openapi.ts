@@ -188,12 +188,12 @@ const ENTRY = object({ key: text, value: text }, ['value']);
 const OVERRIDE = object({ requestsPerUnit: { type: 'integer', minimum: 0 }, unit: text });
 const DESCRIPTOR = object(
   {
-    entries: { type: 'array', items: ENTRY, minItems: 1 },
+    entries: { type: 'array', items: ENTRY },
     limit: OVERRIDE,
     hitsAddend: { type: 'integer', minimum: 0 },
     isNegativeHits: { type: 'boolean' },
   },
-  ['limit', 'hitsAddend', 'isNegativeHits'],
+  ['entries', 'limit', 'hitsAddend', 'isNegativeHits'],
 );
 const SHOULD_RATE_LIMIT = object(
   {
