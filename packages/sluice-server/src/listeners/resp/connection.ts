@@ -42,9 +42,9 @@ export interface Connection {
   checkTimeouts(now: Millis): void;
   /**
    * Serves the client for another `grace` ms. Then answers everything that has arrived, stops reading and closes the connection. If
-   * the client still sends commands without a pause, it stops reading after another `grace` ms.
+   * the client keeps sending, it stops reading after twice that time or, if it cannot keep up, after another `lastReads` ms.
    */
-  drain(grace: Millis): void;
+  drain(grace: Millis, lastReads: Millis): void;
 }
 
 /** Maximum number of commands in progress. */
@@ -108,7 +108,11 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   let isWriting = false;
   /** Whether the connection closes as soon as everything that has arrived is answered. */
   let isLastRound = false;
+  /** Whether the last round has taken so long that its client seems to send commands without end. */
+  let isOverdue = false;
   let isAwaitingQuiet = false;
+  /** Whether the connection was blocked since `awaitQuiet` was last called, so that unread commands may be waiting. */
+  let wasBlocked = false;
   /** Number of times that input arrived. */
   let reads = 0;
   /** Whether the parser needs more input before it can return another command. */
@@ -227,7 +231,8 @@ export function serveClient(socket: Socket, id: number, client: string, service:
       socket[isStopped ? 'pause' : 'resume']();
     const isAnswered = isConsumed && !isStopped && waiting.length === 0;
     if ((session.isClosing && waiting.length === 0) || (isEnded && isAnswered)) leave();
-    else if (isLastRound && isAnswered) awaitQuiet();
+    else if (isLastRound && (isAnswered || (isOverdue && !isStopped))) awaitQuiet();
+    wasBlocked ||= isStopped;
   }
 
   function writeLater(): void {
@@ -241,24 +246,30 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   }
 
   /** Ends the grace period of a drain. */
-  function startLastRound(grace: Millis): void {
+  function startLastRound(grace: Millis, lastReads: Millis): void {
     isLastRound = true;
-    idle = setTimeout(stopReading, grace).unref();
+    idle = setTimeout(() => {
+      isOverdue = true;
+      idle = setTimeout(stopReading, lastReads).unref();
+      run();
+    }, grace).unref();
     run();
   }
 
   /**
-   * Stops reading if nothing arrives in two turns of the event loop. Node reads from all sockets in each turn, so that everything
-   * that has arrived by then is answered, even if the process was stalled.
+   * Stops reading if nothing arrives in two turns of the event loop or, if the last round is overdue, if everything that arrives in
+   * two turns is read. Node reads from all sockets in each turn, so everything that has arrived by then is answered, even if the
+   * process was stalled.
    */
   function awaitQuiet(): void {
     if (isAwaitingQuiet) return;
     isAwaitingQuiet = true;
+    wasBlocked = false;
     const before = reads;
     setImmediate(() =>
       setImmediate(() => {
         isAwaitingQuiet = false;
-        if (reads === before) stopReading();
+        if (reads === before || (isOverdue && !wasBlocked)) stopReading();
         else write();
       }),
     );
@@ -319,8 +330,8 @@ export function serveClient(socket: Socket, id: number, client: string, service:
       else if (now - begunAt > requestTimeout) closeWith('timeout: the command is incomplete');
       else if (idleTimeout > 0 && now - readAt > idleTimeout) closeWith('idle timeout');
     },
-    drain(grace) {
-      idle ??= setTimeout(startLastRound, grace, grace);
+    drain(grace, lastReads) {
+      idle ??= setTimeout(startLastRound, grace, grace, lastReads);
     },
   };
 }

@@ -33,8 +33,8 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
   const sockets = new Set<Socket>();
   let writers: (() => void)[] = [];
   let ids = 0;
-  /** Milliseconds for which a new connection is served while draining. Undefined if the listener is not draining. */
-  let grace: number | undefined;
+  /** Drains a new connection. Undefined if the listener is not draining. */
+  let drainConnection: ((connection: Connection) => void) | undefined;
   let answers = 0;
   const service: Service = {
     core,
@@ -72,7 +72,7 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
     const socket = readWithSharedBuffer(given, (text) => connection.receive(text));
     const connection = serveClient(socket, ++ids, client, service);
     connections.add(connection);
-    if (grace !== undefined) connection.drain(grace);
+    drainConnection?.(connection);
     socket.on('close', () => connections.delete(connection));
   }
 
@@ -119,9 +119,9 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
-      // A connection takes up to twice this time. The rest is left for its last replies, before the remaining connections are cut.
-      grace = Math.min(DRAIN_GRACE, timeout / 3);
-      for (const connection of connections) connection.drain(grace);
+      // Reading takes at most three quarters of the time. The rest is for the last replies, before open connections are cut.
+      drainConnection = (connection) => connection.drain(Math.min(DRAIN_GRACE, timeout / 4), timeout / 4);
+      for (const connection of connections) drainConnection(connection);
       const cut = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, timeout);
