@@ -20,6 +20,7 @@ import {
 } from '../config/model.ts';
 import type { Steps } from './slices.ts';
 import { boundedCache } from './bounded-cache.ts';
+import { isCostError } from './bounded-charges.ts';
 import { blocked } from './limit.ts';
 import { type Entry, type Match, matchRule } from './match.ts';
 import { all, chain } from './maybe-promise.ts';
@@ -171,18 +172,23 @@ export class Descriptors {
     if (limit.kind === 'unlimited') return { code: 'OK', limitRemaining: MAX_REMAINING };
     if (rule === undefined && limit.policies !== undefined) this.ownPolicies = limit.policies;
     const isSoft = rule !== undefined && (rule.shadow || rule.quota);
-    const decision =
-      limiter === undefined
-        ? blocked()
-        : isNegativeHits
-          ? limiter.refund(subject, cost)
-          : // Faster, because there are no options to validate.
-            cost === 1 && limit.mode === 'whole'
-            ? limiter.take(subject)
-            : limiter.take(subject, { cost, mode: limit.mode });
+    let isTooMuch = false;
+    let decision: MaybePromise<Decision>;
+    try {
+      decision = limiter === undefined ? blocked() : hit(limiter, subject, cost, limit, isNegativeHits);
+    } catch (error) {
+      if (!isCostError(error) || limiter === undefined) throw error;
+      // Envoy lets requests pass if this service returns an error, so a cost that is too high is denied instead. Limits that count
+      // denied requests are charged as much as possible.
+      isTooMuch = true;
+      decision =
+        isNegativeHits || limit.mode === 'always'
+          ? hit(limiter, subject, error.most, limit, isNegativeHits)
+          : limiter.peek(subject);
+    }
     return chain(decision, (known) => {
-      const isOver = !known.allowed && !isNegativeHits;
-      const shown = isOver || known.allowed ? known : { ...known, allowed: true };
+      const isOver = (isTooMuch || !known.allowed) && !isNegativeHits;
+      const shown = known.allowed === !isOver ? known : { ...known, allowed: !isOver };
       this.observe(label, subject, shown, isOver && isSoft);
       return statusOf(limit, known, isOver);
     });
@@ -206,6 +212,18 @@ interface Found extends Omit<Match, 'rule'> {
   readonly rule: Rule | undefined;
   readonly limit: RuleLimit | undefined;
   readonly limiter: AnyLimiter | undefined;
+}
+
+function hit(
+  limiter: AnyLimiter,
+  subject: string,
+  cost: number,
+  { mode }: RuleLimit,
+  isRefund: boolean,
+): MaybePromise<Decision> {
+  if (isRefund) return limiter.refund(subject, cost);
+  // Faster, because there are no options to validate.
+  return cost === 1 && mode === 'whole' ? limiter.take(subject) : limiter.take(subject, { cost, mode });
 }
 
 /** Names of the limits that other limits replace. Undefined if no limit is replaced. */
