@@ -6,9 +6,6 @@ import { type Decision, type MaybePromise, type Millis, SluiceError, type Store 
 import type { Hit, PlacedPolicy } from 'sluice/store';
 import { chain } from './maybe-promise.ts';
 
-/** Verbs that give units back. For settle, negative parts of the cost are given back and positive parts are charged. */
-const CORRECTIONS: ReadonlySet<Hit['verb']> = new Set(['refund', 'release', 'settle']);
-
 /** An error about a cost that is too high. */
 export type CostError = SluiceError & {
   /** The highest cost that all policies of the limit accept. */
@@ -20,35 +17,50 @@ export function isCostError(error: unknown): error is CostError {
 }
 
 /**
- * Wraps a store so that no hit charges or gives back more units of a policy than `maxCost`. Default: the policy's limit. Such hits
- * throw a CostError, and nothing is charged.
+ * Wraps a store so that no hit charges or gives back more units of a policy than `maxCost`. Default: the policy's limit.
+ *
+ * - A refund or release above this number, or a settlement that gives more back, throws a CostError. No such charge can exist.
+ * - A take or reservation above this number also throws, unless the policy itself denies it.
+ * - A take in mode 'always' and a settlement are charged up to this number, because they report what was really used.
  */
 export function boundCharges(store: Store, maxCost: number | undefined): Store {
+  const mostOf = ({ limit }: PlacedPolicy): number => maxCost ?? limit;
+
+  /** Throws a CostError if the hit would charge or give back too much. */
   function check(hit: Hit): void {
-    const { verb, cost, plan, mode } = hit;
-    if (cost === 1 || verb === 'peek' || verb === 'block' || verb === 'reset' || verb === 'renew') return;
-    const isCorrection = CORRECTIONS.has(verb);
+    const { verb, cost, plan } = hit;
+    const isTake = verb === 'take' || verb === 'reserve';
+    if (!isTake && !GIVES_BACK.has(verb)) return;
     for (let i = 0; i < plan.policies.length; i++) {
       const policy = plan.policies[i];
-      if (policy.algorithm.countsDenials === true) continue;
-      const units = Math.abs(typeof cost === 'number' ? cost : cost[i]);
-      const most = maxCost ?? policy.limit;
-      if (!(units > most)) continue;
-      // The policy itself denies a cost above its limit, or reduces it to what is available.
-      const isDenied = maxCost === undefined && !isCorrection && mode !== 'always' && !admitsAnyCost(policy);
+      const units = verb === 'settle' ? -costAt(cost, i) : costAt(cost, i);
+      if (!(units > mostOf(policy)) || policy.algorithm.countsDenials === true) continue;
+      const isDenied = isTake && maxCost === undefined && !admitsAnyCost(policy);
       if (!isDenied) throw costError(hit, policy, units, maxCost);
     }
   }
 
+  /** The hit, with the parts of its cost reduced to what may be charged. */
+  function reduced(hit: Hit): Hit {
+    const { cost, plan } = hit;
+    if (plan.policies.every((policy, i) => costAt(cost, i) <= mostOf(policy))) return hit;
+    return { ...hit, cost: plan.policies.map((policy, i) => Math.min(costAt(cost, i), mostOf(policy))) };
+  }
+
   function apply(hit: Hit): MaybePromise<Decision> {
+    const { verb, cost } = hit;
     // The most frequent hit.
-    if (hit.cost === 1 && hit.verb === 'take') return store.apply(hit);
+    if (cost === 1 && verb === 'take') return store.apply(hit);
+    if (verb === 'take' && hit.mode === 'always') {
+      const affordable = reduced(hit);
+      const decision = store.apply(affordable);
+      return affordable === hit ? decision : chain(decision, neverAllowed);
+    }
     check(hit);
-    if (hit.verb === 'reserve') checkDelay(hit);
-    const decision = store.apply(hit);
-    return hit.verb === 'settle' && hasPositivePart(hit)
-      ? chain(decision, (made) => limitOverdraft(store, hit, made, maxCost))
-      : decision;
+    if (verb === 'reserve') checkDelay(hit);
+    if (verb !== 'settle') return store.apply(hit);
+    const affordable = reduced(hit);
+    return chain(store.apply(affordable), (made) => limitOverdraft(store, affordable, made, mostOf));
   }
 
   return {
@@ -63,6 +75,17 @@ export function boundCharges(store: Store, maxCost: number | undefined): Store {
   };
 }
 
+const GIVES_BACK: ReadonlySet<Hit['verb']> = new Set(['refund', 'release', 'settle']);
+
+function costAt(cost: Hit['cost'], index: number): number {
+  return typeof cost === 'number' ? cost : cost[index];
+}
+
+/** The decision on a take whose cost was reduced. The whole cost is above the limit, so it is never allowed. */
+function neverAllowed(decision: Decision): Decision {
+  return { ...decision, allowed: false, retryAfter: Infinity };
+}
+
 /** Whether the policy allows a cost above its limit, and makes later calls wait for it. */
 function admitsAnyCost({ algorithm }: PlacedPolicy): boolean {
   return algorithm.name === 'pacer';
@@ -74,7 +97,7 @@ function costError(
   units: number,
   maxCost: number | undefined,
 ): CostError {
-  const option = verb === 'settle' ? 'the difference between charged and used' : 'cost';
+  const option = verb === 'settle' ? 'charged - used' : 'cost';
   const words =
     maxCost === undefined
       ? `must be at most ${limit}, the limit of policy ${JSON.stringify(name)}`
@@ -106,28 +129,25 @@ function windowOf({ window, per = window }: PlacedPolicy): Millis {
   return Math.max(window, per);
 }
 
-function hasPositivePart({ cost }: Hit): boolean {
-  return typeof cost === 'number' ? cost > 0 : cost.some((units) => units > 0);
-}
-
 /**
- * Takes a settlement back if the key was already denied for longer than one window before it. Otherwise, a client could add any
- * number of settlements, and so deny a key forever. This concerns only policies that carry overdrafts over to later windows.
+ * Takes the charge of a settlement back if the key was already denied for longer than one window before it. Otherwise, a client
+ * could add any number of settlements, and so deny a key forever. This concerns only policies that carry overdrafts over to later
+ * windows.
  */
 function limitOverdraft(
   store: Store,
   hit: Hit,
   decision: Decision,
-  maxCost: number | undefined,
+  mostOf: (policy: PlacedPolicy) => number,
 ): MaybePromise<Decision> {
-  const { plan, cost } = hit;
   let isOverdrawn = false;
-  const excess = plan.policies.map((policy, i) => {
-    const { algorithm, limit, window, name } = policy;
-    const units = Math.max(0, typeof cost === 'number' ? cost : cost[i]);
-    const wait = decision.policies.find((state) => state.name === name)?.retryAfter ?? 0;
-    const longestWait = windowOf(policy) + ((maxCost ?? limit) / limit) * window;
-    if (units === 0 || algorithm.booking === undefined || wait <= longestWait) return 0;
+  const excess = hit.plan.policies.map((policy, i) => {
+    const { algorithm, limit, window } = policy;
+    const units = costAt(hit.cost, i);
+    const longestWait = windowOf(policy) + (mostOf(policy) / limit) * window;
+    if (!(units > 0) || algorithm.booking === undefined) return 0;
+    // A fallback decision has no policies.
+    if (!((decision.policies.at(i)?.retryAfter ?? 0) > longestWait)) return 0;
     isOverdrawn = true;
     return units;
   });

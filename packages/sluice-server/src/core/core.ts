@@ -14,7 +14,7 @@ import { type ClThrottle, openCell } from './cell.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts';
 import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
 import { boundCharges } from './bounded-charges.ts';
-import { type AskOptions, type Booking, type Limit, type ManyPart, type ManyTake, openLimit, type Settlement } from './limit.ts';
+import { type AskOptions, type Booking, type Limit, type ManyPart, openLimit, type Settlement } from './limit.ts';
 import { measuredStore } from './measured-store.ts';
 import { openRequestPolicies, REQUEST_POLICIES } from './request-policies.ts';
 import { takeParts } from './take-many.ts';
@@ -27,10 +27,12 @@ export interface Verdict extends Decision {
   readonly shadowed?: true;
 }
 
-/** One of the takes of `takeMany`. */
-export interface ManyItem extends Omit<ManyTake, 'limit'> {
+/** One of the takes of `takeMany`, all of which are charged or none. */
+export interface ManyItem extends Omit<AskOptions, 'mode' | 'at' | 'maxDelay'> {
   /** The limit that decides on the key. */
   readonly limit: LimitRef;
+  /** The key to charge. */
+  readonly key: string;
 }
 
 /** The decision of `takeMany`. */
@@ -98,6 +100,8 @@ export interface Core {
    * of the CL.THROTTLE reply.
    */
   readonly clThrottle: ClThrottle<MaybePromise<Decision>>;
+  /** Throws an UnknownLimit if there is no such limit, or an error that says why policies of a request cannot be used. */
+  checkLimit(limit: LimitRef): void;
   /** Returns the decision that `take` would return, without charging anything. */
   peek(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
   /** Charges the key now for a turn that may be in the future, and says how long to wait for it. */
@@ -123,8 +127,8 @@ export interface Core {
   close(): Promise<void>;
 }
 
-/** The name under which metrics count the limits of CL.THROTTLE. */
-const CELL = 'cl.throttle';
+/** The name that stands for the limits of CL.THROTTLE in metrics and in the `limits` of a token. */
+export const CELL = 'cl.throttle';
 
 interface Prepared {
   readonly config: Config;
@@ -267,6 +271,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
       });
     },
     clThrottle: openCell(store, (key, decision) => judged(CELL, key, decision, isShadow)),
+    checkLimit: (name) => void limitOf(name),
     peek: (name, key, ask = {}) => limitOf(name).peek(key, ask),
     refund: (name, key, ask = {}) => limitOf(name).refund(key, ask),
     release: (name, key, ask = {}) => limitOf(name).release(key, ask),

@@ -43,14 +43,6 @@ export interface Booking extends Decision {
   readonly delay: Millis;
 }
 
-/** One of the takes of `takeMany`, all of which are charged or none. */
-export interface ManyTake extends Omit<AskOptions, 'mode' | 'at' | 'maxDelay'> {
-  /** The name of the limit. */
-  readonly limit: string;
-  /** The key to charge. */
-  readonly key: string;
-}
-
 /** How a limit decides on a key in `takeMany`: a decision that needs no store, or an item for the library's `takeMany`. */
 export type ManyPart = { readonly declared: Decision } | { readonly item: ManyItem };
 

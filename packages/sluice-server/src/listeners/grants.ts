@@ -1,5 +1,6 @@
 /** Decides what the client with a token may do. All listeners use the same rules. */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Descriptor } from '../core/descriptors.ts';
 import { matchesPattern } from '../core/match.ts';
 
 /**
@@ -116,9 +117,16 @@ function digest(text: string): Buffer {
 
 /** Thrown if a client may not do what it asked for. The message is meant for the client. */
 export class Forbidden extends Error {
-  constructor(message: string) {
+  /** What the client may do. */
+  readonly grant: Grant;
+  /** The verb that the client does not have. Undefined if it may not use a limit. */
+  readonly verb: TokenVerb | undefined;
+
+  constructor(message: string, grant: Grant, verb?: TokenVerb) {
     super(message);
     this.name = 'Forbidden';
+    this.grant = grant;
+    this.verb = verb;
   }
 }
 
@@ -146,7 +154,7 @@ export function checkVerb(grant: Grant, verb: TokenVerb): void {
       : limits !== undefined && FOR_ALL_LIMITS.has(verb)
         ? `it is restricted to some limits, so its line in the token file must name the verb`
         : 'use an admin token, or a token whose line in the token file names the verb';
-  throw new Forbidden(`${who} does not have the verb ${verb}; ${reason}`);
+  throw new Forbidden(`${who} does not have the verb ${verb}; ${reason}`, grant, verb);
 }
 
 /** Throws a Forbidden unless the client may use the limit, whether or not the limit exists. */
@@ -154,5 +162,14 @@ export function checkLimit(grant: Grant, limit: string): void {
   if (!mayUseLimit(grant, limit))
     throw new Forbidden(
       `${grant.who} may not use the limit ${JSON.stringify(limit.slice(0, 200))}; its limits are ${grant.limits?.join(', ')}`,
+      grant,
     );
+}
+
+/** Throws a Forbidden unless the client may use the domain and has the verbs that Envoy's descriptors need. */
+export function checkDescriptors(grant: Grant, domain: string, descriptors: readonly Descriptor[]): void {
+  if (grant.verbs === undefined && grant.limits === undefined) return;
+  checkLimit(grant, domain);
+  if (descriptors.some(({ isNegativeHits = false }) => !isNegativeHits)) checkVerb(grant, 'take');
+  if (descriptors.some(({ isNegativeHits = false }) => isNegativeHits)) checkVerb(grant, 'refund');
 }

@@ -13,10 +13,16 @@ import {
   type RateLimitAnswer,
 } from '../../core/descriptors.ts';
 import { chain } from '../../core/maybe-promise.ts';
+import { checkDescriptors, type Grant } from '../grants.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
 
-export function answerJson(core: Core, body: unknown, maxKey: number): MaybePromise<Reply> {
+export function answerJson(
+  core: Core,
+  body: unknown,
+  maxKey: number,
+  grant: Grant,
+): MaybePromise<Reply> {
   const request = members(body, 'the request', ['domain', 'descriptors', 'hitsAddend']);
   const domain = request.get('domain');
   if (typeof domain !== 'string' || domain === '') throw invalid('domain must be a non-empty string');
@@ -26,6 +32,7 @@ export function answerJson(core: Core, body: unknown, maxKey: number): MaybeProm
   // In Envoy's messages, a request without hits_addend and one with 0 both mean 1.
   const hitsAddend = uint(request.get('hitsAddend') ?? 0, 'hitsAddend') || 1;
   const descriptors = list.map((one) => readDescriptor(one, maxKey));
+  checkDescriptors(grant, domain, descriptors);
   return chain(core.decide(domain, descriptors, hitsAddend), (answer) => ({
     ...json(showAnswer(answer), answer.overLimit ? 429 : 200),
     asked: () => askedOf(domain, descriptors, answer.overLimit),
