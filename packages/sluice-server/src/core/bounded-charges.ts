@@ -19,9 +19,11 @@ export function isCostError(error: unknown): error is CostError {
 /**
  * Wraps a store so that no hit charges or gives back more units of a policy than `maxCost`. Default: the policy's limit.
  *
- * - A refund or release above this number, or a settlement that gives more back, throws a CostError. No such charge can exist.
- * - A take or reservation above this number also throws, unless the policy itself denies it.
- * - A take in mode 'always' and a settlement are charged up to this number, because they report what was really used.
+ * - A refund or release above this number, or a settlement that gives more back, throws a CostError, because no charge can have
+ *   been that high.
+ * - A take or reservation above this number also throws, unless the policy itself denies it. In mode 'always', which charges
+ *   denied takes too, the library bounds the charge: it denies the key for one more window at most.
+ * - A settlement is charged up to this number, because it reports what was really used.
  */
 export function boundCharges(store: Store, maxCost: number | undefined): Store {
   const mostOf = ({ limit }: PlacedPolicy): number => maxCost ?? limit;
@@ -40,27 +42,23 @@ export function boundCharges(store: Store, maxCost: number | undefined): Store {
     }
   }
 
-  /** The hit, with the parts of its cost reduced to what may be charged. */
+  /** A settlement whose parts are reduced to what policies may be charged that carry overdrafts over to later windows. */
   function reduced(hit: Hit): Hit {
     const { cost, plan } = hit;
-    if (plan.policies.every((policy, i) => costAt(cost, i) <= mostOf(policy))) return hit;
-    return { ...hit, cost: plan.policies.map((policy, i) => Math.min(costAt(cost, i), mostOf(policy))) };
+    const parts = plan.policies.map((policy, i) =>
+      policy.algorithm.booking === undefined ? costAt(cost, i) : Math.min(costAt(cost, i), mostOf(policy)),
+    );
+    return parts.every((part, i) => part === costAt(cost, i)) ? hit : { ...hit, cost: parts };
   }
 
   function apply(hit: Hit): MaybePromise<Decision> {
-    const { verb, cost } = hit;
     // The most frequent hit.
-    if (cost === 1 && verb === 'take') return store.apply(hit);
-    if (verb === 'take' && hit.mode === 'always') {
-      const affordable = reduced(hit);
-      const decision = store.apply(affordable);
-      return affordable === hit ? decision : chain(decision, neverAllowed);
-    }
+    if (hit.cost === 1 && hit.verb === 'take') return store.apply(hit);
     check(hit);
-    if (verb === 'reserve') checkDelay(hit);
-    if (verb !== 'settle') return store.apply(hit);
-    const affordable = reduced(hit);
-    return chain(store.apply(affordable), (made) => limitOverdraft(store, affordable, made, mostOf));
+    if (hit.verb === 'reserve') checkDelay(hit);
+    if (hit.verb !== 'settle') return store.apply(hit);
+    const settlement = reduced(hit);
+    return chain(store.apply(settlement), (made) => limitOverdraft(store, settlement, made, mostOf));
   }
 
   return {
@@ -79,11 +77,6 @@ const GIVES_BACK: ReadonlySet<Hit['verb']> = new Set(['refund', 'release', 'sett
 
 function costAt(cost: Hit['cost'], index: number): number {
   return typeof cost === 'number' ? cost : cost[index];
-}
-
-/** The decision on a take whose cost was reduced. The whole cost is above the limit, so it is never allowed. */
-function neverAllowed(decision: Decision): Decision {
-  return { ...decision, allowed: false, retryAfter: Infinity };
 }
 
 /** Whether the policy allows a cost above its limit, and makes later calls wait for it. */

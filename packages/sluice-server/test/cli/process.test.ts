@@ -87,7 +87,7 @@ describe('a failed write to standard output', () => {
 
 test('sluice serve opens the listeners given by flags, or all three listeners if no flag is given', () => {
   const portsOf = (...argv: string[]) =>
-    Object.entries(listenersOf(readArgs(argv, SERVE_FLAGS, {}), {})).map(([name, listener]) => [
+    Object.entries(listenersOf(readArgs(argv, SERVE_FLAGS, {}), {}, createLog(() => {}))).map(([name, listener]) => [
       name,
       listener?.address,
     ]);
