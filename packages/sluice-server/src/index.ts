@@ -17,6 +17,7 @@ export {
 export {
   type Core,
   type CoreOptions,
+  type CoreVerbs,
   createCore,
   type LimitRef,
   type ManyItem,

@@ -3,7 +3,7 @@
  * would be a reset, and a settlement of 2^53 units would deny a key forever, although the client may neither reset nor block keys.
  */
 import { type Decision, type MaybePromise, type Millis, SluiceError, type Store } from 'sluice';
-import type { Hit, PlacedPolicy } from 'sluice/store';
+import { declareDecision, type Hit, type PlacedPolicy } from 'sluice/store';
 import { chain } from './maybe-promise.ts';
 
 /** An error about a cost that is too high. */
@@ -16,6 +16,11 @@ export function isCostError(error: unknown): error is CostError {
   return error instanceof SluiceError && 'most' in error;
 }
 
+export interface BoundedStore extends Store {
+  /** Calls a function whose hits are checked but not sent to the store, so that it throws the errors of an invalid call. */
+  rehearse<T>(call: () => T): T;
+}
+
 /**
  * Wraps a store so that no hit charges or gives back more units of a policy than `maxCost`. Default: the policy's limit.
  *
@@ -25,8 +30,9 @@ export function isCostError(error: unknown): error is CostError {
  *   denied takes too, the library bounds the charge: it denies the key for one more window at most.
  * - A settlement is charged up to this number, because it reports what was really used.
  */
-export function boundCharges(store: Store, maxCost: number | undefined): Store {
+export function boundCharges(store: Store, maxCost: number | undefined): BoundedStore {
   const mostOf = ({ limit }: PlacedPolicy): number => maxCost ?? limit;
+  let isRehearsal = false;
 
   /** Throws a CostError if the hit would charge or give back too much. */
   function check(hit: Hit): void {
@@ -53,9 +59,10 @@ export function boundCharges(store: Store, maxCost: number | undefined): Store {
 
   function apply(hit: Hit): MaybePromise<Decision> {
     // The most frequent hit.
-    if (hit.cost === 1 && hit.verb === 'take') return store.apply(hit);
+    if (hit.cost === 1 && hit.verb === 'take' && !isRehearsal) return store.apply(hit);
     check(hit);
     if (hit.verb === 'reserve') checkDelay(hit);
+    if (isRehearsal) return REHEARSED;
     if (hit.verb !== 'settle') return store.apply(hit);
     const settlement = reduced(hit);
     return chain(store.apply(settlement), (made) => limitOverdraft(store, settlement, made, mostOf));
@@ -64,15 +71,28 @@ export function boundCharges(store: Store, maxCost: number | undefined): Store {
   return {
     ...store,
     apply,
-    taker: (plan) =>
-      maxCost === undefined && !plan.policies.some(admitsAnyCost) ? store.taker?.(plan) : undefined,
+    taker(plan) {
+      const take = store.taker?.(plan);
+      if (take === undefined || maxCost !== undefined || plan.policies.some(admitsAnyCost)) return undefined;
+      return (key, cost) => (isRehearsal ? REHEARSED : take(key, cost));
+    },
     allTaker(hits) {
       for (const hit of hits) check(hit);
       return store.allTaker?.(hits);
     },
+    rehearse(call) {
+      isRehearsal = true;
+      try {
+        return call();
+      } finally {
+        isRehearsal = false;
+      }
+    },
   };
 }
 
+/** The decision on a hit that was not sent to the store. */
+const REHEARSED: Decision = declareDecision('rehearsal', true, 0, 0);
 const GIVES_BACK: ReadonlySet<Hit['verb']> = new Set(['refund', 'release', 'settle']);
 
 function costAt(cost: Hit['cost'], index: number): number {

@@ -65,8 +65,33 @@ export interface CoreOptions {
  */
 export type LimitRef = string | { readonly policies: string };
 
+/** The verbs of a core, for one key of a limit. */
+export interface CoreVerbs {
+  /**
+   * Same as `Limiter.take`, for the limit of this name. Like `peek`, `refund`, `settle`, `block` and `reset`, it throws an
+   * UnknownLimit if there is no such limit.
+   */
+  take(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Verdict>;
+  /** Returns the decision that `take` would return, without charging anything. */
+  peek(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
+  /** Charges the key now for a turn that may be in the future, and says how long to wait for it. */
+  reserve(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Booking & Verdict>;
+  /** Gives units back, up to the full limit. */
+  refund(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
+  /** Frees held places (concurrency). Units that other policies charged are not given back. */
+  release(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
+  /** Corrects a charge to what was used: charges the difference, even if that overdraws the key, or gives it back. */
+  settle(limit: LimitRef, key: string, options: Settlement): MaybePromise<Decision>;
+  /** Denies all takes of the key for `duration`, even if the limit would allow them. */
+  block(limit: string, key: string, duration: Duration): MaybePromise<Decision>;
+  /** Ends a manual block. The units that the key has used still count. */
+  unblock(limit: string, key: string): MaybePromise<Decision>;
+  /** Deletes the key's usage and its manual block. */
+  reset(limit: string, key: string): MaybePromise<Decision>;
+}
+
 /** The limits of a configuration, ready to decide. All listeners of a server share one core. */
-export interface Core {
+export interface Core extends CoreVerbs {
   /**
    * Whether the store keeps key strings. If so, callers must copy a key that is a slice of a longer string; otherwise, the longer
    * string stays in memory.
@@ -86,11 +111,6 @@ export interface Core {
     hitsAddend?: number,
   ): MaybePromise<RateLimitAnswer>;
   /**
-   * Same as `Limiter.take`, for the limit of this name. Like `peek`, `refund`, `settle`, `block` and `reset`, it throws an
-   * UnknownLimit if there is no such limit.
-   */
-  take(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Verdict>;
-  /**
    * Takes from several keys, of the same or different limits. All of them are charged, or none. `atomic` of the decision says
    * whether they were decided in one step. Items of limits in shadow mode never deny the others.
    */
@@ -100,24 +120,10 @@ export interface Core {
    * of the CL.THROTTLE reply.
    */
   readonly clThrottle: ClThrottle<MaybePromise<Decision>>;
-  /** Throws an UnknownLimit if there is no such limit, or an error that says why policies of a request cannot be used. */
-  checkLimit(limit: LimitRef): void;
-  /** Returns the decision that `take` would return, without charging anything. */
-  peek(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
-  /** Charges the key now for a turn that may be in the future, and says how long to wait for it. */
-  reserve(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Booking & Verdict>;
-  /** Gives units back, up to the full limit. */
-  refund(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
-  /** Frees held places (concurrency). Units that other policies charged are not given back. */
-  release(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
-  /** Corrects a charge to what was used: charges the difference, even if that overdraws the key, or gives it back. */
-  settle(limit: LimitRef, key: string, options: Settlement): MaybePromise<Decision>;
-  /** Denies all takes of the key for `duration`, even if the limit would allow them. */
-  block(limit: string, key: string, duration: Duration): MaybePromise<Decision>;
-  /** Ends a manual block. The units that the key has used still count. */
-  unblock(limit: string, key: string): MaybePromise<Decision>;
-  /** Deletes the key's usage and its manual block. */
-  reset(limit: string, key: string): MaybePromise<Decision>;
+  /**
+   * The same verbs, without any effect: they throw the error of an invalid call, and otherwise return a decision without meaning.
+   */
+  readonly dry: CoreVerbs;
   /**
    * Replaces the whole configuration in one step, when the promise resolves. Until then, or if the promise rejects, the previous
    * configuration stays in use. Limits with the same name keep their state. Calls must not overlap.
@@ -271,7 +277,17 @@ export function createCore(config: Config, options: CoreOptions): Core {
       });
     },
     clThrottle: openCell(store, (key, decision) => judged(CELL, key, decision, isShadow)),
-    checkLimit: (name) => void limitOf(name),
+    dry: {
+      take: (name, key, ask = {}) => store.rehearse(() => limitOf(name).take(key, ask)),
+      peek: (name, key, ask = {}) => store.rehearse(() => limitOf(name).peek(key, ask)),
+      reserve: (name, key, ask = {}) => store.rehearse(() => limitOf(name).reserve(key, ask)),
+      refund: (name, key, ask = {}) => store.rehearse(() => limitOf(name).refund(key, ask)),
+      release: (name, key, ask = {}) => store.rehearse(() => limitOf(name).release(key, ask)),
+      settle: (name, key, settlement) => store.rehearse(() => limitOf(name).settle(key, settlement)),
+      block: (name, key, duration) => store.rehearse(() => limitOf(name).block(key, duration)),
+      unblock: (name, key) => store.rehearse(() => limitOf(name).unblock(key)),
+      reset: (name, key) => store.rehearse(() => limitOf(name).reset(key)),
+    },
     peek: (name, key, ask = {}) => limitOf(name).peek(key, ask),
     refund: (name, key, ask = {}) => limitOf(name).refund(key, ask),
     release: (name, key, ask = {}) => limitOf(name).release(key, ask),

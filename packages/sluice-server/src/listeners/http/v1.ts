@@ -4,7 +4,7 @@
  */
 import { type Decision, type MaybePromise, SluiceError } from 'sluice';
 import { rateLimitHeaders } from 'sluice/http';
-import { type Core, type LimitRef, UnknownLimit, type Verdict } from '../../core/core.ts';
+import { type Core, type CoreVerbs, type LimitRef, UnknownLimit, type Verdict } from '../../core/core.ts';
 import { chain } from '../../core/maybe-promise.ts';
 import { PoliciesRefused, REQUEST_POLICIES } from '../../core/request-policies.ts';
 import type { Log } from '../../log.ts';
@@ -118,7 +118,7 @@ function checkAll(
       const operation = readOperation(verb, item, maxKey);
       const { limit } = operation;
       checkLimit(grant, nameOf(limit));
-      core.checkLimit(limit);
+      void send(core.dry, verb === 'item' ? 'take' : verb, operation);
       operations.push(operation);
     } catch (error) {
       if (error instanceof Forbidden) throw error;
@@ -152,7 +152,7 @@ function ask(
 }
 
 function send(
-  core: Core,
+  core: CoreVerbs,
   verb: Verb,
   { limit, key, cost, charged, used = 0, tier, mode, duration = 0, keep, class: name, at, maxDelay }: Operation,
 ): MaybePromise<Verdict> {
