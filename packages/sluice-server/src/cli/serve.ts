@@ -220,7 +220,8 @@ function tokensOf(
         problem = '';
       } catch (error) {
         const { message } = error as Error;
-        if (message !== problem) log.error('invalid token file; keeping the previous tokens', { error: message });
+        if (message !== problem)
+          log.error('invalid token file; keeping the previous tokens', { error: message });
         problem = message;
       }
     }

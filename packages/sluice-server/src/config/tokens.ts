@@ -24,8 +24,14 @@ export function parseTokens(text: string, source: string): Token[] {
     tokens.push({
       token,
       name: options.get('name'),
-      verbs: options.get('verbs')?.split(',').map((verb) => verbOf(verb, invalid)),
-      limits: options.get('limits')?.split(',').map((limit) => limitOf(limit, invalid)),
+      verbs: options
+        .get('verbs')
+        ?.split(',')
+        .map((verb) => verbOf(verb, invalid)),
+      limits: options
+        .get('limits')
+        ?.split(',')
+        .map((limit) => limitOf(limit, invalid)),
     });
   }
   return tokens;

@@ -14,7 +14,14 @@ import { type ClThrottle, openCell } from './cell.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts';
 import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
 import { boundCharges } from './bounded-charges.ts';
-import { type AskOptions, type Booking, type Limit, type ManyPart, openLimit, type Settlement } from './limit.ts';
+import {
+  type AskOptions,
+  type Booking,
+  type Limit,
+  type ManyPart,
+  openLimit,
+  type Settlement,
+} from './limit.ts';
 import { measuredStore } from './measured-store.ts';
 import { openRequestPolicies, REQUEST_POLICIES } from './request-policies.ts';
 import { takeParts } from './take-many.ts';
@@ -240,7 +247,9 @@ export function createCore(config: Config, options: CoreOptions): Core {
     );
     return chain(all(asked), (others) => {
       const rest = { made: [...(made?.decisions ?? [])], others: [...others] };
-      const decisions = items.map((item) => rest[isShadowLimit(item) ? 'others' : 'made'].shift() as Decision);
+      const decisions = items.map(
+        (item) => rest[isShadowLimit(item) ? 'others' : 'made'].shift() as Decision,
+      );
       const taken = isTaken ? decisions.reduce((sum, decision) => sum + decision.taken, 0) : 0;
       return { ...(made ?? others[0]), taken, atomic: items.length === 1, decisions };
     });

@@ -104,8 +104,12 @@ export function findToken(
   const own = digest(shown);
   let found: Omit<Grant, 'isAdmin'> | undefined;
   for (const [i, given] of tokens.entries()) {
-    const { token, name = `${kind} ${i + 1}`, verbs, limits }: Token =
-      typeof given === 'string' ? { token: given } : given;
+    const {
+      token,
+      name = `${kind} ${i + 1}`,
+      verbs,
+      limits,
+    }: Token = typeof given === 'string' ? { token: given } : given;
     if (timingSafeEqual(own, digest(token))) found = { who: name, verbs, limits };
   }
   return shown === '' ? undefined : found;

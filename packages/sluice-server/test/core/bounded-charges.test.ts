@@ -35,8 +35,14 @@ describe.each(POLICIES)('under %s', (policies) => {
 
   test.each([
     ['takes', (limiter: Limiter<Decision>) => limiter.take('key', HUGE)],
-    ['takes in mode always', (limiter: Limiter<Decision>) => limiter.take('key', { cost: HUGE, mode: 'always' })],
-    ['takes in mode partial', (limiter: Limiter<Decision>) => limiter.take('key', { cost: HUGE, mode: 'partial' })],
+    [
+      'takes in mode always',
+      (limiter: Limiter<Decision>) => limiter.take('key', { cost: HUGE, mode: 'always' }),
+    ],
+    [
+      'takes in mode partial',
+      (limiter: Limiter<Decision>) => limiter.take('key', { cost: HUGE, mode: 'partial' }),
+    ],
     ['settlements', (limiter: Limiter<Decision>) => limiter.settle('key', { charged: 0, used: HUGE })],
     ['small settlements', (limiter: Limiter<Decision>) => limiter.settle('key', { charged: 0, used: 20 })],
     ['reservations', (limiter: Limiter<Decision>) => limiter.reserve('key', HUGE)],

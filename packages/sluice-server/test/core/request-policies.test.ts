@@ -39,7 +39,9 @@ describe('policies of requests', () => {
     limitOf('1/s').take('a', {});
     clock.advance(3_600_000);
     expect(() => limitOf('ten per second')).toThrow('ERR_POLICY_TEXT');
-    expect(() => limitOf(Array.from({ length: 50 }, () => '10/s').join(' & '))).toThrow('at most 200 characters');
+    expect(() => limitOf(Array.from({ length: 50 }, () => '10/s').join(' & '))).toThrow(
+      'at most 200 characters',
+    );
     expect(limitOf('1/s').take('a', {})).toMatchObject({ allowed: true });
   });
 });

@@ -17,12 +17,7 @@ import { checkDescriptors, type Grant } from '../grants.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
 
-export function answerJson(
-  core: Core,
-  body: unknown,
-  maxKey: number,
-  grant: Grant,
-): MaybePromise<Reply> {
+export function answerJson(core: Core, body: unknown, maxKey: number, grant: Grant): MaybePromise<Reply> {
   const request = members(body, 'the request', ['domain', 'descriptors', 'hitsAddend']);
   const domain = request.get('domain');
   if (typeof domain !== 'string' || domain === '') throw invalid('domain must be a non-empty string');

@@ -149,10 +149,7 @@ const VERBS = {
   ],
   refund: ['Give units back, up to the full limit', operation({ cost, tier, at }, ['cost', 'tier', 'at'])],
   settle: ['Correct a charge to what was used', operation({ charged, used, tier, at }, ['tier', 'at'])],
-  release: [
-    'Free places of a concurrency limit',
-    operation({ cost, tier, at }, ['cost', 'tier', 'at']),
-  ],
+  release: ['Free places of a concurrency limit', operation({ cost, tier, at }, ['cost', 'tier', 'at'])],
   block: ['Deny a key for a given duration', object({ limit, key, duration })],
   unblock: ['End the manual block of a key', object({ limit, key })],
   reset: ['Delete the usage and the manual block of a key', object({ limit, key })],
@@ -278,9 +275,7 @@ export const OPENAPI: string = JSON.stringify({
   },
   security: [{}, { bearer: [] }],
   paths: {
-    ...Object.fromEntries(
-      V1_VERBS.map((verb) => [`/v1/${verb}`, verbPath(verb)]),
-    ),
+    ...Object.fromEntries(V1_VERBS.map((verb) => [`/v1/${verb}`, verbPath(verb)])),
     '/v1/take-many': takeManyPath(),
     '/v1/limits': get('limits', 'The limits of the configuration', 'application/json'),
     '/json': {

@@ -41,7 +41,10 @@ export function answerV1(core: Core, verb: Verb, body: unknown, options: V1Optio
 /** Answers /v1/take-many, whose items are charged all or nothing. */
 export function answerMany(core: Core, body: unknown, options: V1Options): MaybePromise<Reply> {
   const { maxKey, denied, grant } = options;
-  const { items, ...others } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+  const { items, ...others } = (typeof body === 'object' && body !== null ? body : {}) as Record<
+    string,
+    unknown
+  >;
   const [unknown] = Object.keys(others);
   if (!Array.isArray(items) || items.length === 0 || unknown !== undefined)
     throw new HttpProblem('bad-request', 'the body must be an object with a non-empty list: {"items": […]}');
@@ -137,12 +140,7 @@ function nameOf(limit: LimitRef): string {
   return typeof limit === 'string' ? limit : REQUEST_POLICIES;
 }
 
-function ask(
-  core: Core,
-  verb: Verb,
-  operation: Operation,
-  { grant, log }: V1Options,
-): MaybePromise<Verdict> {
+function ask(core: Core, verb: Verb, operation: Operation, { grant, log }: V1Options): MaybePromise<Verdict> {
   const { limit, key } = operation;
   const name = nameOf(limit);
   return audited(log, { listener: 'http', verb, grant, limit: name, key }, () => {
@@ -154,7 +152,20 @@ function ask(
 function send(
   core: CoreVerbs,
   verb: Verb,
-  { limit, key, cost, charged, used = 0, tier, mode, duration = 0, keep, class: name, at, maxDelay }: Operation,
+  {
+    limit,
+    key,
+    cost,
+    charged,
+    used = 0,
+    tier,
+    mode,
+    duration = 0,
+    keep,
+    class: name,
+    at,
+    maxDelay,
+  }: Operation,
 ): MaybePromise<Verdict> {
   switch (verb) {
     case 'take':

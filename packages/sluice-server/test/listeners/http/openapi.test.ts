@@ -54,7 +54,15 @@ test('a client that is generated from the document compiles, and can call every 
   writeFileSync(join(folder, 'client.ts'), await generateSource(document));
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
   const tsc = join(createRequire(import.meta.url).resolve('typescript/package.json'), '../bin/tsc');
-  const flags = ['--ignoreConfig', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2022'];
+  const flags = [
+    '--ignoreConfig',
+    '--strict',
+    '--skipLibCheck',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2022',
+  ];
   execFileSync(process.execPath, [tsc, ...flags, join(folder, 'client.ts')], { cwd: folder, stdio: 'pipe' });
 
   const client = (await import(pathToFileURL(join(folder, 'client.js')).href)) as Client;

@@ -24,7 +24,10 @@ descriptors:
     rate_limit: { policies: 5/min pacer }
 `;
 
-type Ask = (path: string, body: unknown) => Promise<[status: number, body: Decision & Record<string, unknown>]>;
+type Ask = (
+  path: string,
+  body: unknown,
+) => Promise<[status: number, body: Decision & Record<string, unknown>]>;
 
 async function open(
   options: Partial<ListenerOptions> & { requestPolicies?: number; shadow?: boolean } = {},
@@ -90,7 +93,10 @@ describe('/v1/take-many', () => {
   test('charges all items or none, in one step', async () => {
     const ask = await open();
     for (let i = 0; i < 2; i++)
-      expect(await ask('/v1/take-many', { items })).toMatchObject([200, { allowed: true, atomic: true, taken: 2 }]);
+      expect(await ask('/v1/take-many', { items })).toMatchObject([
+        200,
+        { allowed: true, atomic: true, taken: 2 },
+      ]);
     const [status, denied] = await ask('/v1/take-many?status=429', { items });
     expect([status, denied]).toMatchObject([
       429,
@@ -109,7 +115,12 @@ describe('/v1/take-many', () => {
     expect(await ask('/v1/take-many', { items: [vip] })).toMatchObject([200, { allowed: true, taken: 1 }]);
     expect(await ask('/v1/take-many', { items: [items[0], { limit: 'search', key: 'bad' }] })).toMatchObject([
       200,
-      { allowed: false, policy: 'blocked', taken: 0, decisions: [{ allowed: true, taken: 0 }, { allowed: false }] },
+      {
+        allowed: false,
+        policy: 'blocked',
+        taken: 0,
+        decisions: [{ allowed: true, taken: 0 }, { allowed: false }],
+      },
     ]);
     const own = { limit: 'search', key: 'own' };
     await ask('/v1/take', own);
@@ -165,7 +176,10 @@ describe('costs', () => {
     ] as const)
       expect([path, await ask(path, { ...key, ...body })]).toMatchObject([
         path,
-        [400, { code: 'ERR_COST', detail: expect.stringContaining('must be at most 3, the limit of policy') }],
+        [
+          400,
+          { code: 'ERR_COST', detail: expect.stringContaining('must be at most 3, the limit of policy') },
+        ],
       ]);
     expect(await ask('/v1/peek', key)).toMatchObject([200, { remaining: 0, retryAfter: 20_000 }]);
     for (let i = 0; i < 20; i++) {
@@ -181,19 +195,28 @@ describe('costs', () => {
     const ask = await open();
     const key = { limit: 'model', key: 'a' };
     await ask('/v1/take', { ...key, cost: { tokens: 500 } });
-    const list = [{ ...key, cost: { tokens: 100 } }, { ...key, cost: { tokens: 1001 } }];
+    const list = [
+      { ...key, cost: { tokens: 100 } },
+      { ...key, cost: { tokens: 1001 } },
+    ];
     expect(await ask('/v1/refund', list)).toMatchObject([
       400,
       { errors: [{ index: 1, code: 'ERR_COST', detail: expect.stringContaining('policy "tokens"') }] },
     ]);
     expect(await ask('/v1/take', [key, { ...key, cost: { tokns: 1 } }])).toMatchObject([400, {}]);
-    expect(await ask('/v1/peek', key)).toMatchObject([200, { policies: [{ remaining: 9 }, { remaining: 500 }] }]);
+    expect(await ask('/v1/peek', key)).toMatchObject([
+      200,
+      { policies: [{ remaining: 9 }, { remaining: 500 }] },
+    ]);
   });
 
   test("of Envoy's descriptors that are too high are denied instead of failing, because Envoy passes failed requests", async () => {
     const ask = await open();
     const hits = (key: string, hitsAddend: number, isNegativeHits = false) =>
-      ask('/json', { domain: 'edge', descriptors: [{ entries: [{ key, value: 'x' }], hitsAddend, isNegativeHits }] });
+      ask('/json', {
+        domain: 'edge',
+        descriptors: [{ entries: [{ key, value: 'x' }], hitsAddend, isNegativeHits }],
+      });
     expect(await hits('ip', 2 ** 40)).toMatchObject([429, { overallCode: 'OVER_LIMIT' }]);
     expect(await hits('path', 6)).toMatchObject([429, { overallCode: 'OVER_LIMIT' }]);
     expect(await hits('path', 5)).toMatchObject([200, { overallCode: 'OK' }]);
@@ -219,14 +242,20 @@ describe('policies in a request', () => {
     await ask('/v1/take', take);
     const [, { at }] = await ask('/v1/take', take);
     expect(await ask('/v1/take?status=429', take)).toMatchObject([429, { allowed: false }]);
-    expect(await ask('/v1/settle', { ...take, charged: 1, used: 0, at })).toMatchObject([200, { remaining: 1 }]);
+    expect(await ask('/v1/settle', { ...take, charged: 1, used: 0, at })).toMatchObject([
+      200,
+      { remaining: 1 },
+    ]);
     expect(await ask('/v1/refund', take)).toMatchObject([200, { remaining: 2 }]);
     expect(await ask('/v1/reserve', take)).toMatchObject([200, { delay: 0 }]);
     expect(await ask('/v1/take-many', { items: [take, { limit: 'api', key: 'a' }] })).toMatchObject([
       200,
       { allowed: true, atomic: true },
     ]);
-    expect(await ask('/v1/take', { ...take, policies: '5/s & 100/h' })).toMatchObject([200, { allowed: true }]);
+    expect(await ask('/v1/take', { ...take, policies: '5/s & 100/h' })).toMatchObject([
+      200,
+      { allowed: true },
+    ]);
     expect(await ask('/v1/take', { ...take, policies: '7/s' })).toMatchObject([
       503,
       { detail: expect.stringContaining('at most 2 different policies') },
