@@ -89,11 +89,11 @@ export function openRequestPolicies(
 const PLAIN = { tiers: {}, classes: {}, overrides: [], mode: 'whole', shadow: false } as const;
 
 /** The longest window of the policies. Throws a SluiceError if the text is invalid. */
-function longestWindowOf(text: string, { clock, apply }: Store): Millis {
+function longestWindowOf(text: string, store: Store): Millis {
   let longest = 0;
   const probe: Store = {
-    clock,
-    apply,
+    clock: store.clock,
+    apply: (hit) => store.apply(hit),
     close: () => undefined,
     accept({ policies }) {
       for (const { window, per = window } of policies) longest = Math.max(longest, window, per);

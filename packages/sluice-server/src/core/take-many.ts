@@ -3,8 +3,8 @@ import { createLimiter, type Decision, type ManyDecision, type ManyItem, type Ma
 import type { ManyPart } from './limit.ts';
 import { all, chain } from './maybe-promise.ts';
 
-/** `takeMany` is a method, but all items name their own limiter. */
-const { takeMany } = createLimiter('1/s');
+/** `takeMany` is a method of a limiter, but each item names its own limiter. */
+const limiter = createLimiter('1/s');
 
 /** Keys with an override that decides without the store take part, too: if one is blocked, nothing is charged. */
 export function takeParts(parts: readonly ManyPart[]): MaybePromise<ManyDecision> {
@@ -14,13 +14,13 @@ export function takeParts(parts: readonly ManyPart[]): MaybePromise<ManyDecision
   if (denied !== undefined)
     return chain(all(items.map(peek)), (peeked) => merge(parts, peeked, { ...denied, taken: 0 }, true));
   if (items.length === 0) return merge(parts, [], declared[0], true);
-  return chain(takeMany(items as ManyItem<Decision>[]) as MaybePromise<ManyDecision>, (made) =>
+  return chain(limiter.takeMany(items as ManyItem<Decision>[]) as MaybePromise<ManyDecision>, (made) =>
     merge(parts, made.decisions, made, made.atomic),
   );
 }
 
-function peek({ limiter, key, cost, tier, keep, class: name }: ManyItem): MaybePromise<Decision> {
-  return (limiter as NonNullable<ManyItem['limiter']>).peek(key, { cost, tier, keep, class: name });
+function peek({ limiter: own, key, cost, tier, keep, class: name }: ManyItem): MaybePromise<Decision> {
+  return (own as NonNullable<ManyItem['limiter']>).peek(key, { cost, tier, keep, class: name });
 }
 
 /** Puts the decisions of all parts into their order. */

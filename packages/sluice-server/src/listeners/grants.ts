@@ -134,13 +134,13 @@ export class Forbidden extends Error {
   }
 }
 
-export function mayUseVerb({ verbs, limits, isAdmin }: Grant, verb: TokenVerb): boolean {
+function mayUseVerb({ verbs, limits, isAdmin }: Grant, verb: TokenVerb): boolean {
   if (verbs !== undefined) return verbs.includes(verb);
   if (limits !== undefined && FOR_ALL_LIMITS.has(verb)) return false;
   return isAdmin || !ADMIN.has(verb);
 }
 
-export function mayUseLimit({ limits }: Grant, limit: string): boolean {
+function mayUseLimit({ limits }: Grant, limit: string): boolean {
   return limits === undefined || limits.some((pattern) => matchesPattern(pattern, limit));
 }
 
