@@ -50,7 +50,7 @@ export const SERVE_FLAGS: Flags = {
   shadow: { help: 'evaluate and count limits as usual, but never deny a request' },
   'http-token-file': {
     value: 'FILE',
-    help: 'file with tokens for the HTTP listener, one per line: TOKEN [name=NAME] [verbs=take,peek] [limits=api,team-*]; or set SLUICE_HTTP_TOKEN',
+    help: 'file with tokens for the HTTP listener, one per line, which may name verbs= and limits=; or set SLUICE_HTTP_TOKEN',
   },
   'admin-token-file': {
     value: 'FILE',
@@ -85,7 +85,7 @@ export const SERVE_FLAGS: Flags = {
   },
   'request-policies': {
     value: 'N',
-    help: 'accept limits in requests, such as "policies": "10/s burst 20", and keep at most N different ones; default 0 (off)',
+    help: 'accept limits in requests, such as "policies": "10/s burst 20", at most N different ones; default 0',
   },
   'max-message': { value: 'BYTES', help: 'maximum size of a request; default 1048576' },
   'max-key': { value: 'BYTES', help: 'maximum length of a key; default 1024' },
