@@ -2,13 +2,7 @@
  * Makes all decisions for the listeners, on named limits, on Envoy's descriptors and on CL.THROTTLE. Decisions are synchronous
  * if the store decides synchronously.
  */
-import type {
-  Decision,
-  Duration,
-  ManyDecision,
-  MaybePromise,
-  Store,
-} from 'sluice';
+import type { Decision, Duration, ManyDecision, MaybePromise, Store } from 'sluice';
 import type { Config } from '../config/model.ts';
 import { type ClThrottle, openCell } from './cell.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts';

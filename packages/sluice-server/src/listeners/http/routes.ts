@@ -11,7 +11,7 @@ import { pageFiles } from './page.ts';
 import { HttpProblem, json, type Reply, text } from './reply.ts';
 import { showConfig } from './rlconfig.ts';
 import { V1_VERBS, type Verb } from './operations.ts';
-import { answerMany, answerV1 } from './v1.ts';
+import { answerMany, answerV1, type V1Options } from './v1.ts';
 
 export interface Route {
   readonly method: 'GET' | 'POST';
@@ -28,11 +28,14 @@ const MAX_OPERATIONS = 1000;
 
 export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<string, Route> {
   const { maxKey, isHealthy, live, log } = options;
-  const bounds = { maxKey, maxBatch: MAX_OPERATIONS, log };
+
+  function optionsOf(query: string, grant: Grant): V1Options {
+    return { maxKey, maxBatch: MAX_OPERATIONS, log, grant, denied: statusOfDenial(query) };
+  }
 
   function verbRoute(verb: Verb): [path: string, route: Route] {
     const answer: Route['answer'] = (_, query, body, grant) =>
-      answerV1(core, verb, body, { ...bounds, grant, denied: statusOfDenial(query) });
+      answerV1(core, verb, body, optionsOf(query, grant));
     return [`/v1/${verb}`, { method: 'POST', verb, answer }];
   }
 
@@ -43,8 +46,7 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
       {
         method: 'POST',
         verb: 'take',
-        answer: (_, query, body, grant) =>
-          answerMany(core, body, { ...bounds, grant, denied: statusOfDenial(query) }),
+        answer: (_, query, body, grant) => answerMany(core, body, optionsOf(query, grant)),
       },
     ],
     ['/v1/limits', get('config', () => json(limitsOf(core)))],
