@@ -15,10 +15,21 @@ export {
   type Treatment,
   type Unit,
 } from './config/model.ts';
-export { type Core, type CoreOptions, createCore, UnknownLimit, type Verdict } from './core/core.ts';
+export {
+  type Core,
+  type CoreOptions,
+  type CoreVerbs,
+  createCore,
+  type LimitRef,
+  type ManyItem,
+  type ManyVerdict,
+  UnknownLimit,
+  type Verdict,
+} from './core/core.ts';
 export type { CurrentLimit, Descriptor, DescriptorStatus, RateLimitAnswer } from './core/descriptors.ts';
-export type { AskOptions, Settlement } from './core/limit.ts';
+export type { AskOptions, Booking, Settlement } from './core/limit.ts';
 export type { Entry } from './core/match.ts';
+export type { GivenToken, Token, TokenVerb } from './listeners/grants.ts';
 export type { Address } from './listeners/listener.ts';
 export { createLog, type Log, type LogLevel, type LogOptions } from './log.ts';
 export type { Counts, Denied, Metrics, MetricsOptions, Totals } from './telemetry/metrics/metrics.ts';

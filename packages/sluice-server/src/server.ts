@@ -14,6 +14,7 @@ import {
   showAddress,
 } from './listeners/listener.ts';
 import { openResp } from './listeners/resp/resp.ts';
+import type { GivenToken } from './listeners/grants.ts';
 import { openHttp } from './listeners/http/http.ts';
 import { createLive } from './listeners/http/live.ts';
 import { liveConfig } from './listeners/http/live-config.ts';
@@ -47,7 +48,7 @@ export interface ServerListener {
    * Returns the accepted tokens, one of which every client must send. It is a function because token files may change. Undefined
    * if no token is required.
    */
-  readonly tokens?: (() => readonly string[]) | undefined;
+  readonly tokens?: (() => readonly GivenToken[]) | undefined;
 }
 
 export interface ServerOptions {
@@ -61,9 +62,15 @@ export interface ServerOptions {
   readonly listeners: Readonly<Partial<Record<ListenerName, ServerListener>>>;
   /** TLS certificates for all listeners. They are reloaded when the files change. */
   readonly tls?: TlsFiles | undefined;
-  /** HTTP only. Returns the tokens that may reset and block keys. They are also accepted for all other requests. */
-  readonly adminTokens?: (() => readonly string[]) | undefined;
-  /** HTTP only. If no token is configured, lets requests from this machine reset and block keys. Default false. */
+  /**
+   * Returns the tokens that may reset and block keys. Every listener that requires a token also accepts them for all other
+   * requests.
+   */
+  readonly adminTokens?: (() => readonly GivenToken[]) | undefined;
+  /**
+   * HTTP and RESP only. If no token is configured, lets requests from this machine reset and block keys. The listener must be on a
+   * loopback address. Default false.
+   */
   readonly adminWithoutToken?: boolean | undefined;
   /**
    * HTTP only. The proxies to trust for the client's address, in the forms that `clientAddress` accepts. Attempts with wrong
@@ -80,6 +87,15 @@ export interface ServerOptions {
   readonly maxMessage?: number | undefined;
   /** Maximum length of a key, in bytes of UTF-8. Default 1024. */
   readonly maxKey?: number | undefined;
+  /**
+   * The maximum number of units that one call may charge or give back, for each policy. Default: the policy's limit.
+   */
+  readonly maxCost?: number | undefined;
+  /**
+   * Maximum number of different policies that requests may contain at the same time, as in `"policies": "10/s burst 20"`. Default
+   * 0, which allows none.
+   */
+  readonly requestPolicies?: number | undefined;
   /** Evaluates and counts limits as usual, but never denies a request. Default false. */
   readonly shadow?: boolean | undefined;
   /** Which details the metrics contain. */
@@ -152,6 +168,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     keepsKeys: opened.keepsKeys,
     metrics,
     shadow: options.shadow,
+    maxCost: options.maxCost,
+    requestPolicies: options.requestPolicies,
   });
   metrics.add(() => facts(opened));
   log.info('configuration loaded', { ...sizes(config), store: opened.name });

@@ -82,7 +82,9 @@ function closing(
   return {
     clock: store.clock,
     backend: store.backend ?? store,
+    accept: (plan) => store.accept?.(plan),
     apply: (hit) => store.apply(hit),
+    allTaker: (hits) => store.allTaker?.(hits),
     async close() {
       await store.close();
       await close();

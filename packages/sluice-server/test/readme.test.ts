@@ -9,6 +9,8 @@ import { parse } from 'yaml';
 import { textOf } from 'sluice-test-support/docs/blocks.ts';
 import { commandsIn, reading } from 'sluice-test-support/docs/reading.ts';
 import { link, unpack } from 'sluice-test-support/packed.ts';
+import { parseTokens } from '../src/config/tokens.ts';
+import { TOKEN_VERBS } from '../src/listeners/grants.ts';
 import { collector } from './telemetry/collector.ts';
 import { envoysMessage } from './listeners/grpc/client.ts';
 import { run, type Serving, serving, started, temporaryFile } from './serving.ts';
@@ -22,6 +24,7 @@ const mistakes = block('', 'sluice check');
 const answer = block('json', '"allowed": true');
 const filter = block('yaml', 'envoy.filters.http.ratelimit');
 const redisCli = block('', 'redis-cli');
+const tokenFile = block('', 'name=checkout');
 const pushing = commandsIn(block('sh', '--otlp-endpoint'));
 const trying = commandsIn(block('sh', 'sluice simulate'));
 
@@ -77,6 +80,18 @@ test.each([
   ['descriptors', descriptors],
 ])('sluice check accepts the %s in the README', async (_, text) => {
   await printedBy(['check', temporaryFile(text)]);
+});
+
+test('the token file in the README is valid, and names the verbs that the README lists', () => {
+  expect(parseTokens(tokenFile, 'tokens').map(({ name }) => name)).toEqual([
+    undefined,
+    'checkout',
+    'support',
+    'prometheus',
+  ]);
+  const text = textOf('packages/sluice-server/README.md');
+  const listed = /- \*\*`verbs`\*\*:([\s\S]*?) A token without/.exec(text)?.[1] ?? '';
+  for (const verb of TOKEN_VERBS) expect(listed).toContain(`\`${verb}\``);
 });
 
 test('invalid files are reported as shown in the README', async () => {

@@ -13,6 +13,25 @@ const LIMITS =
   'limits: { a: 3/h }\ndomain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1 } }]';
 const QUESTION = { limit: 'a', key: 'x' };
 
+test('on Redis, /v1/take-many decides on all items in one step, and settlements are bounded', async () => {
+  const redis = await redisServer();
+  const server = await serving(LIMITS, {
+    store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '10s', onFailure: 'throw' },
+  });
+  const ask = async (path: string, body: unknown) => (await server.post(path, body)).json();
+  const items = ['x', 'y'].map((key) => ({ limit: 'a', key }));
+  expect(await ask('/v1/take-many', { items })).toMatchObject({ allowed: true, atomic: true, taken: 2 });
+  const denied = { items: [QUESTION, { limit: 'a', key: 'y', cost: 3 }] };
+  expect(await ask('/v1/take-many', denied)).toMatchObject({ allowed: false, atomic: true, taken: 0 });
+  expect(await ask('/v1/peek', QUESTION)).toMatchObject({ remaining: 2 });
+  for (let i = 0; i < 10; i++) await ask('/v1/settle', { ...QUESTION, charged: 0, used: 1000 });
+  const { retryAfter } = (await ask('/v1/peek', QUESTION)) as { retryAfter: number };
+  expect(retryAfter).toBeGreaterThan(3_600_000);
+  expect(retryAfter).toBeLessThanOrEqual(2 * 3_600_000);
+  await server.drain();
+  await redis.stop();
+}, 30_000);
+
 describe('a store that is unavailable', () => {
   test('gives a 503 with a fault if --on-failure is throw, is reported in /metrics, and is used again when it is back', async () => {
     const redis = await redisServer();

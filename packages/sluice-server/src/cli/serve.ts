@@ -5,7 +5,9 @@ import { clientAddress, type TrustProxy } from 'sluice/http';
 import { type Args, type Flags, readArgs } from './args.ts';
 import { createLog, LEVELS, type Log } from '../log.ts';
 import { type ListenerName, type RunningServer, type ServerOptions, startServer } from '../server.ts';
+import { parseTokens } from '../config/tokens.ts';
 import { UsageError } from '../config/usage-error.ts';
+import type { Token } from '../listeners/grants.ts';
 import { durationOf } from './tools/duration.ts';
 import { otlpOf, TELEMETRY_FLAGS, tracesOf } from './telemetry-flags.ts';
 
@@ -49,11 +51,11 @@ export const SERVE_FLAGS: Flags = {
   shadow: { help: 'evaluate and count limits as usual, but never deny a request' },
   'http-token-file': {
     value: 'FILE',
-    help: 'file with tokens for the HTTP listener, one per line; or set SLUICE_HTTP_TOKEN',
+    help: 'file with tokens for the HTTP listener, one per line, which may name verbs= and limits=; or set SLUICE_HTTP_TOKEN',
   },
   'admin-token-file': {
     value: 'FILE',
-    help: 'file with tokens that may also reset and block keys; or set SLUICE_ADMIN_TOKEN',
+    help: 'file with tokens that may also reset and block keys, on every listener; or set SLUICE_ADMIN_TOKEN',
   },
   'allow-admin-without-token': {
     help: 'if no token is configured, let local requests reset and block keys; not safe behind a proxy',
@@ -77,6 +79,14 @@ export const SERVE_FLAGS: Flags = {
   'idle-timeout': {
     value: 'TIME',
     help: 'close RESP and gRPC connections after this long without a request; default 10m, 0 for never',
+  },
+  'max-cost': {
+    value: 'N',
+    help: 'maximum number of units that one call may charge or give back; default: the limit of each policy',
+  },
+  'request-policies': {
+    value: 'N',
+    help: 'accept limits in requests, such as "policies": "10/s burst 20", at most N different ones; default 0',
   },
   'max-message': { value: 'BYTES', help: 'maximum size of a request; default 1048576' },
   'max-key': { value: 'BYTES', help: 'maximum length of a key; default 1024' },
@@ -117,6 +127,12 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
   if (args.positionals.length > 0) throw new UsageError(`unexpected argument: ${args.positionals.join(' ')}`);
   const nodes = args.integer('leased');
   const format = args.choice('log-format', ['json', 'text']) ?? (isTerminal ? 'text' : 'json');
+  const log = createLog((line) => process.stdout.write(line), {
+    level: args.choice('log-level', LEVELS) ?? 'info',
+    format,
+  });
+  const maxCost = args.integer('max-cost');
+  if (maxCost === 0) throw new UsageError('--max-cost must be at least 1');
   const nearRatio = Number(args.text('near-ratio') ?? 0.8);
   if (!(nearRatio > 0 && nearRatio <= 1)) throw new UsageError('--near-ratio must be above 0 and at most 1');
   return {
@@ -130,9 +146,9 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
       denyCache: args.has('deny-cache'),
       leases: nodes === undefined ? undefined : { nodes },
     },
-    listeners: listenersOf(args, env),
+    listeners: listenersOf(args, env, log),
     tls: tlsOf(args),
-    adminTokens: tokensOf('admin', args, env),
+    adminTokens: tokensOf('admin', args, env, log),
     adminWithoutToken: args.has('allow-admin-without-token'),
     trustProxy: trustProxyOf(args),
     maxConnections: args.integer('max-connections'),
@@ -140,24 +156,23 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     page: args.text('page'),
     maxMessage: args.integer('max-message'),
     maxKey: args.integer('max-key'),
+    maxCost,
+    requestPolicies: args.integer('request-policies'),
     shadow: args.has('shadow'),
     metrics: { nearRatio, topKeys: args.integer('top-keys') },
     otlp: otlpOf(args, env),
     traces: tracesOf(args, env),
     watch: !args.has('no-watch'),
-    log: createLog((line) => process.stdout.write(line), {
-      level: args.choice('log-level', LEVELS) ?? 'info',
-      format,
-    }),
+    log,
   };
 }
 
 /** The addresses of the listeners given by flags, or of all three listeners if none is given. */
-export function listenersOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['listeners'] {
+export function listenersOf(args: Args, env: NodeJS.ProcessEnv, log: Log): ServerOptions['listeners'] {
   const named = LISTENER_NAMES.filter((name) => args.address(name) !== undefined);
   const opened = (named.length > 0 ? named : LISTENER_NAMES).map((name) => {
     const address = args.address(name) ?? { host: '127.0.0.1', port: PORTS[name] };
-    return [name, { address, tokens: tokensOf(name, args, env) }] as const;
+    return [name, { address, tokens: tokensOf(name, args, env, log) }] as const;
   });
   return Object.fromEntries(opened);
 }
@@ -180,25 +195,36 @@ function idleTimeoutOf(args: Args): Millis | undefined {
   return text === '0' ? 0 : durationOf('--idle-timeout', text);
 }
 
-/** Reads tokens from a file. The file is read again at most once a second, so that tokens can be replaced without a restart. */
+/**
+ * Reads tokens from a file. The file is read again at most once a second, so that tokens can be replaced without a restart. If the
+ * file is invalid then, the previous tokens stay in use.
+ */
 function tokensOf(
   name: ListenerName | 'admin',
   args: Args,
   env: NodeJS.ProcessEnv,
-): (() => readonly string[]) | undefined {
+  log: Log,
+): (() => readonly Token[]) | undefined {
   const file = args.text(`${name}-token-file`);
-  const token = env[`SLUICE_${name.toUpperCase()}_TOKEN`];
-  if (file === undefined) return token === undefined || token === '' ? undefined : () => [token];
+  const variable = `SLUICE_${name.toUpperCase()}_TOKEN`;
+  const token = env[variable];
+  if (file === undefined)
+    return token === undefined || token === '' ? undefined : () => [{ token, name: variable }];
   let tokens = readTokens(file);
   if (tokens.length === 0) throw new UsageError(`${file} contains no token`);
   let readAt = performance.now();
+  let problem = '';
   return () => {
     if (performance.now() - readAt > 1000) {
       readAt = performance.now();
       try {
         tokens = readTokens(file);
-      } catch {
-        // Another process may be replacing the file, so keep the previous tokens.
+        problem = '';
+      } catch (error) {
+        const { message } = error as Error;
+        if (message !== problem)
+          log.error('invalid token file; keeping the previous tokens', { error: message });
+        problem = message;
       }
     }
     return tokens;
@@ -207,14 +233,11 @@ function tokensOf(
 
 /** The first token in the file, or the token in the environment if no file is given. */
 export function tokenOf(file: string | undefined): string | undefined {
-  return file === undefined ? process.env['SLUICE_HTTP_TOKEN'] : readTokens(file)[0];
+  return file === undefined ? process.env['SLUICE_HTTP_TOKEN'] : readTokens(file)[0]?.token;
 }
 
-function readTokens(file: string): string[] {
-  return readFor('token-file', file)
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && !line.startsWith('#'));
+function readTokens(file: string): Token[] {
+  return parseTokens(readFor('token-file', file), file);
 }
 
 function tlsOf(args: Args): ServerOptions['tls'] {

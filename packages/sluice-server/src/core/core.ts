@@ -2,19 +2,43 @@
  * Makes all decisions for the listeners, on named limits, on Envoy's descriptors and on CL.THROTTLE. Decisions are synchronous
  * if the store decides synchronously.
  */
-import type { Decision, Duration, MaybePromise, Store } from 'sluice';
+import type { Decision, Duration, ManyDecision, MaybePromise, Store } from 'sluice';
 import type { Config } from '../config/model.ts';
 import { type ClThrottle, openCell } from './cell.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts';
 import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
-import { type AskOptions, type Limit, openLimit, type Settlement } from './limit.ts';
+import { boundCharges } from './bounded-charges.ts';
+import {
+  type AskOptions,
+  type Booking,
+  type Limit,
+  type ManyPart,
+  openLimit,
+  type Settlement,
+} from './limit.ts';
 import { measuredStore } from './measured-store.ts';
+import { openRequestPolicies, REQUEST_POLICIES } from './request-policies.ts';
+import { takeParts } from './take-many.ts';
 import { runInSlices, runWhole, type Steps } from './slices.ts';
-import { chain, isPromise } from './maybe-promise.ts';
+import { all, chain, isPromise } from './maybe-promise.ts';
 
 /** The decision of a take. */
 export interface Verdict extends Decision {
   /** Set if the take would have been denied, but shadow mode let it pass. */
+  readonly shadowed?: true;
+}
+
+/** One of the takes of `takeMany`, all of which are charged or none. */
+export interface ManyItem extends Omit<AskOptions, 'mode' | 'at' | 'maxDelay'> {
+  /** The limit that decides on the key. */
+  readonly limit: LimitRef;
+  /** The key to charge. */
+  readonly key: string;
+}
+
+/** The decision of `takeMany`. */
+export interface ManyVerdict extends ManyDecision {
+  /** Set if the takes would have been denied, but shadow mode let them pass. */
   readonly shadowed?: true;
 }
 
@@ -27,10 +51,48 @@ export interface CoreOptions {
   readonly metrics?: Metrics | undefined;
   /** Evaluates and counts limits as usual, but never denies a request. Default false. */
   readonly shadow?: boolean | undefined;
+  /**
+   * The maximum number of units that one call may charge or give back, for each policy. Default: the policy's limit. Takes above
+   * this number are denied if the policy denies them, and otherwise they are errors.
+   */
+  readonly maxCost?: number | undefined;
+  /** Maximum number of different policies that requests may contain at the same time. Default 0, which allows none. */
+  readonly requestPolicies?: number | undefined;
+}
+
+/**
+ * The name of a limit in the configuration, or policies as text such as '10/s burst 20', which are accepted only with the option
+ * `requestPolicies`.
+ */
+export type LimitRef = string | { readonly policies: string };
+
+/** The verbs of a core, for one key of a limit. */
+export interface CoreVerbs {
+  /**
+   * Same as `Limiter.take`, for the limit of this name. Like `peek`, `refund`, `settle`, `block` and `reset`, it throws an
+   * UnknownLimit if there is no such limit.
+   */
+  take(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Verdict>;
+  /** Returns the decision that `take` would return, without charging anything. */
+  peek(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
+  /** Charges the key now for a turn that may be in the future, and says how long to wait for it. */
+  reserve(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Booking & Verdict>;
+  /** Gives units back, up to the full limit. */
+  refund(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
+  /** Frees held places (concurrency). Units that other policies charged are not given back. */
+  release(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
+  /** Corrects a charge to what was used: charges the difference, even if that overdraws the key, or gives it back. */
+  settle(limit: LimitRef, key: string, options: Settlement): MaybePromise<Decision>;
+  /** Denies all takes of the key for `duration`, even if the limit would allow them. */
+  block(limit: string, key: string, duration: Duration): MaybePromise<Decision>;
+  /** Ends a manual block. The units that the key has used still count. */
+  unblock(limit: string, key: string): MaybePromise<Decision>;
+  /** Deletes the key's usage and its manual block. */
+  reset(limit: string, key: string): MaybePromise<Decision>;
 }
 
 /** The limits of a configuration, ready to decide. All listeners of a server share one core. */
-export interface Core {
+export interface Core extends CoreVerbs {
   /**
    * Whether the store keeps key strings. If so, callers must copy a key that is a slice of a longer string; otherwise, the longer
    * string stays in memory.
@@ -50,25 +112,19 @@ export interface Core {
     hitsAddend?: number,
   ): MaybePromise<RateLimitAnswer>;
   /**
-   * Same as `Limiter.take`, for the limit of this name. Like `peek`, `refund`, `settle`, `block` and `reset`, it throws an
-   * UnknownLimit if there is no such limit.
+   * Takes from several keys, of the same or different limits. All of them are charged, or none. `atomic` of the decision says
+   * whether they were decided in one step. Items of limits in shadow mode never deny the others.
    */
-  take(limit: string, key: string, options?: AskOptions): MaybePromise<Verdict>;
+  takeMany(items: readonly ManyItem[]): MaybePromise<ManyVerdict>;
   /**
    * Decides redis-cell's CL.THROTTLE, whose limit is given in the call instead of in the configuration. Returns the five integers
    * of the CL.THROTTLE reply.
    */
   readonly clThrottle: ClThrottle<MaybePromise<Decision>>;
-  /** Returns the decision that `take` would return, without charging anything. */
-  peek(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
-  /** Gives units back, up to the full limit. */
-  refund(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
-  /** Corrects a charge to what was used: charges the difference, even if that overdraws the key, or gives it back. */
-  settle(limit: string, key: string, options: Settlement): MaybePromise<Decision>;
-  /** Denies all takes of the key for `duration`, even if the limit would allow them. */
-  block(limit: string, key: string, duration: Duration): MaybePromise<Decision>;
-  /** Deletes the key's usage and its manual block. */
-  reset(limit: string, key: string): MaybePromise<Decision>;
+  /**
+   * The same verbs, without any effect: they throw the error of an invalid call, and otherwise return a decision without meaning.
+   */
+  readonly dry: CoreVerbs;
   /**
    * Replaces the whole configuration in one step, when the promise resolves. Until then, or if the promise rejects, the previous
    * configuration stays in use. Limits with the same name keep their state. Calls must not overlap.
@@ -78,8 +134,8 @@ export interface Core {
   close(): Promise<void>;
 }
 
-/** The name under which metrics count the limits of CL.THROTTLE. */
-const CELL = 'cl.throttle';
+/** The name that stands for the limits of CL.THROTTLE in metrics and in the `limits` of a token. */
+export const CELL = 'cl.throttle';
 
 interface Prepared {
   readonly config: Config;
@@ -103,7 +159,10 @@ export class UnknownLimit extends Error {
 /** Opens the limits of a configuration. The core owns the store from then on. */
 export function createCore(config: Config, options: CoreOptions): Core {
   const { metrics = createMetrics(), shadow: isShadow = false, keepsKeys = true } = options;
-  const store = measuredStore(options.store, metrics);
+  const { maxCost, requestPolicies = 0 } = options;
+  const measured = measuredStore(options.store, metrics);
+  const store = boundCharges(measured, maxCost);
+  const ownPolicies = openRequestPolicies(store, requestPolicies);
   let current = prepare(config);
   runWhole(current.opening);
 
@@ -137,7 +196,8 @@ export function createCore(config: Config, options: CoreOptions): Core {
     metrics.decided(label, key, decision, shadowed || isShadow);
   }
 
-  function limitOf(name: string): Limit {
+  function limitOf(name: LimitRef): Limit {
+    if (typeof name === 'object') return ownPolicies.limitOf(name.policies);
     const limit = current.limits.get(name);
     if (limit === undefined) throw new UnknownLimit(name);
     return limit;
@@ -151,6 +211,54 @@ export function createCore(config: Config, options: CoreOptions): Core {
       : { ...decision, allowed: true, retryAfter: 0, shadowed: true };
   }
 
+  const isShadowLimit = ({ limit }: ManyItem): boolean => limitOf(limit).config.shadow;
+  const partOf = ({ limit, key, ...ask }: ManyItem): ManyPart => limitOf(limit).manyPart(key, ask);
+
+  /** Takes from the items whose limits are not in shadow mode. Undefined if there are none. */
+  function takeEnforced(items: readonly ManyItem[]): MaybePromise<ManyVerdict | undefined> {
+    const enforced = items.filter((item) => !isShadowLimit(item));
+    if (enforced.length === 0) return undefined;
+    return chain(takeParts(enforced.map(partOf)), (made): ManyVerdict => {
+      for (const [i, { limit, key }] of enforced.entries()) {
+        const decision = made.decisions[i];
+        // If one item is denied, the others were not taken.
+        if (made.allowed || !decision.allowed) metrics.decided(labelOf(limit), key, decision, isShadow);
+      }
+      return made.allowed || !isShadow ? made : { ...made, allowed: true, retryAfter: 0, shadowed: true };
+    });
+  }
+
+  /** Takes from each item of a limit in shadow mode, unless the other items were denied, and adds their decisions. */
+  function withShadowed(
+    items: readonly ManyItem[],
+    made: ManyVerdict | undefined,
+  ): MaybePromise<ManyVerdict> {
+    const shadowed = items.filter(isShadowLimit);
+    if (shadowed.length === 0 && made !== undefined) return made;
+    const isTaken = made?.allowed !== false;
+    const asked = shadowed.map(({ limit, key, ...ask }) =>
+      isTaken ? takeOne(limit, key, ask) : limitOf(limit).peek(key, ask),
+    );
+    return chain(all(asked), (others) => {
+      const rest = { made: [...(made?.decisions ?? [])], others: [...others] };
+      const decisions = items.map(
+        (item) => rest[isShadowLimit(item) ? 'others' : 'made'].shift() as Decision,
+      );
+      const taken = isTaken ? decisions.reduce((sum, decision) => sum + decision.taken, 0) : 0;
+      return { ...(made ?? others[0]), taken, atomic: items.length === 1, decisions };
+    });
+  }
+
+  function takeOne(name: LimitRef, key: string, ask: AskOptions): MaybePromise<Verdict> {
+    const limit = limitOf(name);
+    const answer = limit.take(key, ask);
+    const isLenient = isShadow || limit.config.shadow;
+    const label = labelOf(name);
+    return isPromise(answer)
+      ? answer.then((decision) => judged(label, key, decision, isLenient))
+      : judged(label, key, answer, isLenient);
+  }
+
   return {
     keepsKeys,
     metrics,
@@ -161,19 +269,34 @@ export function createCore(config: Config, options: CoreOptions): Core {
       const answer = current.descriptors.decide(domain, asked, hitsAddend);
       return isShadow ? chain(answer, passed) : answer;
     },
-    take(name, key, ask = {}) {
+    take: (name, key, ask = {}) => takeOne(name, key, ask),
+    takeMany: (items) => chain(takeEnforced(items), (made) => withShadowed(items, made)),
+    reserve(name, key, ask = {}) {
       const limit = limitOf(name);
-      const answer = limit.take(key, ask);
       const isLenient = isShadow || limit.config.shadow;
-      return isPromise(answer)
-        ? answer.then((decision) => judged(name, key, decision, isLenient))
-        : judged(name, key, answer, isLenient);
+      return chain(limit.reserve(key, ask), (booking) => {
+        const verdict = judged(labelOf(name), key, booking, isLenient);
+        return { ...verdict, delay: verdict.shadowed ? 0 : booking.delay };
+      });
     },
     clThrottle: openCell(store, (key, decision) => judged(CELL, key, decision, isShadow)),
+    dry: {
+      take: (name, key, ask = {}) => store.rehearse(() => limitOf(name).take(key, ask)),
+      peek: (name, key, ask = {}) => store.rehearse(() => limitOf(name).peek(key, ask)),
+      reserve: (name, key, ask = {}) => store.rehearse(() => limitOf(name).reserve(key, ask)),
+      refund: (name, key, ask = {}) => store.rehearse(() => limitOf(name).refund(key, ask)),
+      release: (name, key, ask = {}) => store.rehearse(() => limitOf(name).release(key, ask)),
+      settle: (name, key, settlement) => store.rehearse(() => limitOf(name).settle(key, settlement)),
+      block: (name, key, duration) => store.rehearse(() => limitOf(name).block(key, duration)),
+      unblock: (name, key) => store.rehearse(() => limitOf(name).unblock(key)),
+      reset: (name, key) => store.rehearse(() => limitOf(name).reset(key)),
+    },
     peek: (name, key, ask = {}) => limitOf(name).peek(key, ask),
     refund: (name, key, ask = {}) => limitOf(name).refund(key, ask),
+    release: (name, key, ask = {}) => limitOf(name).release(key, ask),
     settle: (name, key, settlement) => limitOf(name).settle(key, settlement),
     block: (name, key, duration) => limitOf(name).block(key, duration),
+    unblock: (name, key) => limitOf(name).unblock(key),
     reset: (name, key) => limitOf(name).reset(key),
     async reload(given) {
       const next = prepare(given, current);
@@ -190,6 +313,11 @@ export function createCore(config: Config, options: CoreOptions): Core {
       await store.close();
     },
   };
+}
+
+/** The name of a limit in metrics. */
+function labelOf(limit: LimitRef): string {
+  return typeof limit === 'string' ? limit : REQUEST_POLICIES;
 }
 
 /** Lets a request pass in shadow mode. Its statuses still say which limits it exceeds, as in envoyproxy/ratelimit. */

@@ -21,6 +21,7 @@ import {
 } from '../config/model.ts';
 import type { Steps } from './slices.ts';
 import { boundedCache } from './bounded-cache.ts';
+import { isCostError } from './bounded-charges.ts';
 import { blocked } from './limit.ts';
 import { type Entry, type Match, matchRule } from './match.ts';
 import { all, chain } from './maybe-promise.ts';
@@ -217,20 +218,25 @@ export class Descriptors {
     const { rule, subject, label, limiter } = match;
     if (rule === undefined && limit.policies !== undefined) this.ownPolicies = limit.policies;
     const isShadow = rule?.shadow === true;
-    const decision =
-      limiter === undefined
-        ? blocked()
-        : isNegativeHits
-          ? limiter.refund(subject, cost)
-          : // Faster, because there are no options to validate.
-            cost === 1 && limit.mode === 'whole'
-            ? limiter.take(subject)
-            : limiter.take(subject, { cost, mode: limit.mode });
+    let isTooMuch = false;
+    let decision: MaybePromise<Decision>;
+    try {
+      decision = limiter === undefined ? blocked() : hit(limiter, subject, cost, limit, isNegativeHits);
+    } catch (error) {
+      if (!isCostError(error) || limiter === undefined) throw error;
+      // Envoy lets requests pass if this service returns an error, so a cost that is too high is denied instead. Limits that count
+      // denied requests are charged as much as possible.
+      isTooMuch = true;
+      decision =
+        isNegativeHits || limit.mode === 'always'
+          ? hit(limiter, subject, error.most, limit, isNegativeHits)
+          : limiter.peek(subject);
+    }
     return chain(decision, (known) => {
-      const isOver = !known.allowed && !isNegativeHits;
-      const shown = isOver || known.allowed ? known : { ...known, allowed: true };
+      const isOver = (isTooMuch || !known.allowed) && !isNegativeHits;
+      const shown = known.allowed === !isOver ? known : { ...known, allowed: !isOver };
       // Whether a denial in quota mode denies the request depends on the other descriptors.
-      if (isOver && !isShadow && rule?.quota) match.overQuota = known;
+      if (isOver && !isShadow && rule?.quota) match.overQuota = shown;
       else this.observe(label, subject, shown, isOver && isShadow);
       const status = statusOf(limit, known, isOver);
       return isOver && isShadow ? { ...status, code: 'OK' } : status;
@@ -257,6 +263,18 @@ interface Found extends Omit<Match, 'rule'> {
   readonly limiter: AnyLimiter | undefined;
   /** The denial of a limit in quota mode, until it is known whether the request is denied. */
   overQuota: Decision | undefined;
+}
+
+function hit(
+  limiter: AnyLimiter,
+  subject: string,
+  cost: number,
+  { mode }: RuleLimit,
+  isRefund: boolean,
+): MaybePromise<Decision> {
+  if (isRefund) return limiter.refund(subject, cost);
+  // Faster, because there are no options to validate.
+  return cost === 1 && mode === 'whole' ? limiter.take(subject) : limiter.take(subject, { cost, mode });
 }
 
 /** Removes the matches whose limit is replaced by the limit of another match. */

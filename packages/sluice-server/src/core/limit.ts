@@ -6,7 +6,9 @@ import {
   type SettleOptions,
   type Duration,
   type Limiter,
+  type ManyItem,
   type MaybePromise,
+  type Millis,
   type Mode,
   type Policies,
   SluiceError,
@@ -15,6 +17,7 @@ import {
 import { declareDecision } from 'sluice/store';
 import type { LimitConfig, Override } from '../config/model.ts';
 import { matchesPattern } from './match.ts';
+import { chain } from './maybe-promise.ts';
 
 /** Options of a call to a limit. */
 export interface AskOptions {
@@ -28,17 +31,32 @@ export interface AskOptions {
   readonly keep?: CostOptions['keep'];
   /** The limit's class whose `keep` applies to a take. */
   readonly class?: string | undefined;
-  /** For refunds: the `at` of the decision that made the charge. Default: unknown. */
+  /** For refunds and releases: the `at` of the decision that made the charge. Default: unknown. */
   readonly at?: number | undefined;
+  /** For reservations: the longest delay to accept. Default: the longest window of the limit. */
+  readonly maxDelay?: Duration | undefined;
 }
+
+/** The decision of `reserve`. */
+export interface Booking extends Decision {
+  /** Milliseconds to wait before acting. Infinity means that nothing was booked and nothing was charged. */
+  readonly delay: Millis;
+}
+
+/** How a limit decides on a key in `takeMany`: a decision that needs no store, or an item for the library's `takeMany`. */
+export type ManyPart = { readonly declared: Decision } | { readonly item: ManyItem };
 
 export interface Limit {
   readonly config: LimitConfig;
   take(key: string, options: AskOptions): MaybePromise<Decision>;
   peek(key: string, options: AskOptions): MaybePromise<Decision>;
   refund(key: string, options: AskOptions): MaybePromise<Decision>;
+  release(key: string, options: AskOptions): MaybePromise<Decision>;
+  reserve(key: string, options: AskOptions): MaybePromise<Booking>;
+  manyPart(key: string, options: AskOptions): ManyPart;
   settle(key: string, options: Settlement): MaybePromise<Decision>;
   block(key: string, duration: Duration): MaybePromise<Decision>;
+  unblock(key: string): MaybePromise<Decision>;
   reset(key: string): MaybePromise<Decision>;
   /**
    * Releases the limiter's name, so that a limit with different policies can use the name. The closed limiter keeps working.
@@ -80,19 +98,27 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
   }
 
   /**
-   * Calls `ask` with the tier that applies to the key. An override of the key takes precedence over the tier that the caller
-   * names.
+   * Calls `ask` with the tier that applies to the key, or `declare` with a decision that an override makes without the store. An
+   * override of the key takes precedence over the tier that the caller names.
    */
-  function asked(key: string, options: AskOptions, ask: Ask): MaybePromise<Decision> {
+  function routed<T>(
+    key: string,
+    options: AskOptions,
+    ask: (key: string, options: AskOptions) => T,
+    declare: (decision: Decision) => T,
+  ): T {
     const { tier } = options;
     if (tier?.startsWith(OVERRIDE)) throw new SluiceError('ERR_TIER', 'tier', tier);
     const override = overrideOf(key);
     if (override === undefined) return ask(key, options);
     const { treatment, keys } = override;
-    if (treatment === 'unlimited') return unlimited(options.cost);
-    if (treatment === 'blocked') return blocked();
+    if (treatment === 'unlimited') return declare(unlimited(options.cost));
+    if (treatment === 'blocked') return declare(blocked());
     return ask(key, { ...options, tier: 'tier' in treatment ? treatment.tier : OVERRIDE + keys });
   }
+
+  const asked = (key: string, options: AskOptions, ask: Ask): MaybePromise<Decision> =>
+    routed<MaybePromise<Decision>>(key, options, ask, (decision) => decision);
 
   const take: Ask = (key, { cost = 1, tier, mode = config.mode, keep, class: name }) => {
     const isPlain = tier === undefined && mode === 'whole' && keep === undefined && name === undefined;
@@ -103,15 +129,36 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
   const peek: Ask = (key, { cost, tier, keep, class: name }) =>
     limiter.peek(key, { cost, tier, keep, class: name });
   const refund: Ask = (key, { cost, tier, at }) => limiter.refund(key, { cost, tier, at });
+  const release: Ask = (key, { cost, tier, at }) => limiter.release(key, { cost, tier, at });
 
   return {
     config,
     take: (key, options) => asked(key, options, take),
     peek: (key, options) => asked(key, options, peek),
     refund: (key, options) => asked(key, options, refund),
+    release: (key, options) => asked(key, options, release),
+    reserve: (key, options) =>
+      routed<MaybePromise<Booking>>(
+        key,
+        options,
+        (_, { cost, tier, keep, class: name, maxDelay }) =>
+          chain(limiter.reserve(key, { cost, tier, keep, class: name, maxDelay }), ({ decision, delay }) => ({
+            ...decision,
+            delay,
+          })),
+        (decision) => ({ ...decision, delay: decision.allowed ? 0 : Infinity }),
+      ),
+    manyPart: (key, options) =>
+      routed<ManyPart>(
+        key,
+        options,
+        (_, { cost, tier, keep, class: name }) => ({ item: { limiter, key, cost, tier, keep, class: name } }),
+        (declared) => ({ declared }),
+      ),
     settle: (key, { tier: given, ...options }) =>
       asked(key, { cost: 0, tier: given }, (_, { tier }) => limiter.settle(key, { ...options, tier })),
     block: (key, duration) => limiter.block(key, duration),
+    unblock: (key) => limiter.unblock(key),
     reset: (key) => limiter.reset(key),
     close: () => void limiter.close(),
   };

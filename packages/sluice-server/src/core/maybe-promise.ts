@@ -5,7 +5,7 @@ export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | undefined)?.then === 'function';
 }
 
-export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => U): MaybePromise<U> {
+export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return isPromise(value) ? value.then(next) : next(value);
 }
 

@@ -3,6 +3,7 @@ import type { SecureContextOptions } from 'node:tls';
 import type { Millis } from 'sluice';
 import type { Attempts } from './auth-attempts.ts';
 import type { Core } from '../core/core.ts';
+import type { GivenToken } from './grants.ts';
 import type { Live } from './http/live.ts';
 import type { Log } from '../log.ts';
 import type { Tracer } from '../telemetry/traces/tracer.ts';
@@ -25,9 +26,9 @@ export interface ListenerOptions {
    * Returns the accepted tokens, one of which every client must send. It is a function because token files may change. Undefined
    * if no token is required.
    */
-  readonly tokens?: (() => readonly string[]) | undefined;
+  readonly tokens?: (() => readonly GivenToken[]) | undefined;
   /** Returns the tokens that may reset and block keys. They are also accepted for all other requests. */
-  readonly adminTokens?: (() => readonly string[]) | undefined;
+  readonly adminTokens?: (() => readonly GivenToken[]) | undefined;
   /** If no token is configured, let requests from this machine reset and block keys. Default false. */
   readonly adminWithoutToken?: boolean | undefined;
   /** Limits attempts with wrong tokens. Undefined if they are not limited. */

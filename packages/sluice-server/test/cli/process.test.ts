@@ -87,10 +87,13 @@ describe('a failed write to standard output', () => {
 
 test('sluice serve opens the listeners given by flags, or all three listeners if no flag is given', () => {
   const portsOf = (...argv: string[]) =>
-    Object.entries(listenersOf(readArgs(argv, SERVE_FLAGS, {}), {})).map(([name, listener]) => [
-      name,
-      listener?.address,
-    ]);
+    Object.entries(
+      listenersOf(
+        readArgs(argv, SERVE_FLAGS, {}),
+        {},
+        createLog(() => {}),
+      ),
+    ).map(([name, listener]) => [name, listener?.address]);
   const local = (port: number) => ({ host: '127.0.0.1', port });
   expect(portsOf()).toEqual([
     ['http', local(8080)],

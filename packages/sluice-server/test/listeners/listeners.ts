@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type Decision, memory, type Store } from 'sluice';
 import { onTestFinished } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { type Core, createCore } from '../../src/core/core.ts';
+import { type Core, type CoreOptions, createCore } from '../../src/core/core.ts';
 import type { Listener, ListenerOptions, OpenListener } from '../../src/listeners/listener.ts';
 import { createLog } from '../../src/log.ts';
 
@@ -22,11 +22,16 @@ export interface Opened {
 export async function opened(
   open: OpenListener,
   yaml: string,
-  options: Partial<ListenerOptions> & { readonly store?: Store; readonly shadow?: boolean } = {},
+  options: Partial<ListenerOptions> & Partial<CoreOptions> = {},
 ): Promise<Opened> {
-  const { store = memory(), shadow, ...rest } = options;
+  const { store = memory(), shadow, maxCost, requestPolicies, ...rest } = options;
   const log: string[] = [];
-  const core = createCore(parseConfig([{ file: 'limits.yaml', text: yaml }]), { store, shadow });
+  const core = createCore(parseConfig([{ file: 'limits.yaml', text: yaml }]), {
+    store,
+    shadow,
+    maxCost,
+    requestPolicies,
+  });
   const listener = await open(core, {
     address: { host: '127.0.0.1', port: 0 },
     maxMessage: 1024 * 1024,

@@ -12,7 +12,9 @@ vi.mock('node:crypto', async (original) => {
     },
   };
 });
-const { isToken } = await import('../../src/listeners/http/access.ts');
+const { findToken } = await import('../../src/listeners/grants.ts');
+
+const isToken = (shown: string, tokens: string[]): boolean => findToken(shown, tokens, 'token') !== undefined;
 
 const TOKENS = ['first', 'second, which is much longer than the first', 'third'];
 beforeEach(() => void compared.splice(0));

@@ -113,6 +113,11 @@ describe('a cost by policy', () => {
 });
 
 describe('settle', () => {
+  test('charges a key that has no row, because its charge was replenished or it was never charged', () => {
+    expect(left(limiter.settle('new', { charged: 0, used: { tokens: 300 } }))[1]).toBe(9700);
+    expect(left(limiter.peek('new'))[1]).toBe(9700);
+  });
+
   test('refunds units that were charged but not used, and charges units that were used beyond the charge', () => {
     const cost = { tokens: 4000, dollars: 1 };
     const first = limiter.take('k', { cost });

@@ -4,7 +4,7 @@ import type { Core } from '../../core/core.ts';
 import { isPromise } from '../../core/maybe-promise.ts';
 import { secondsOf } from '../auth-attempts.ts';
 import { type Listener, type ListenerOptions, IDLE_TIMEOUT, showAddress } from '../listener.ts';
-import { isToken } from '../http/access.ts';
+import { Forbidden, type Grant, grantFor, NO_TOKEN } from '../grants.ts';
 import { storeFaultIn } from '../store-failure.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
@@ -58,8 +58,8 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
       callback({ code, details: message });
     };
     try {
-      checkToken(call, options);
-      const response = shouldRateLimit(core, call.request, maxKey);
+      const grant = checkToken(call, options);
+      const response = shouldRateLimit(core, call.request, maxKey, grant);
       if (isPromise(response)) response.then(succeed, fail);
       else succeed(response);
     } catch (error) {
@@ -97,6 +97,7 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
 
 function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
+  if (error instanceof Forbidden) return new Refusal(status.PERMISSION_DENIED, error.message);
   if (storeFaultIn(error) !== undefined) return new Refusal(status.UNAVAILABLE, (error as Error).message);
   return new Refusal(status.INTERNAL, 'internal server error');
 }
@@ -130,8 +131,9 @@ function workOf(
   };
 }
 
-function checkToken(call: Call, { tokens, attempts }: ListenerOptions): void {
-  if (tokens === undefined) return;
+function checkToken(call: Call, options: ListenerOptions): Grant {
+  const { tokens, attempts } = options;
+  if (tokens === undefined) return NO_TOKEN;
   const shown = tokenOf(call);
   if (shown === '') throw new Refusal(status.UNAUTHENTICATED, 'a bearer token is required');
   const client = attempts?.clientOf({ headers: {}, remoteAddress: hostOf(call.getPeer()) }) ?? '';
@@ -141,7 +143,8 @@ function checkToken(call: Call, { tokens, attempts }: ListenerOptions): void {
       status.RESOURCE_EXHAUSTED,
       `too many failed authentication attempts. Retry in ${wait} s.`,
     );
-  if (isToken(shown, tokens())) return;
+  const grant = grantFor(shown, options);
+  if (grant !== undefined) return grant;
   attempts?.failed(client, shown);
   throw new Refusal(status.UNAUTHENTICATED, 'invalid token');
 }

@@ -12,6 +12,7 @@ import {
 } from '../../core/descriptors.ts';
 import { chain } from '../../core/maybe-promise.ts';
 import { dynamicMetadataOf } from '../dynamic-metadata.ts';
+import { checkDescriptors, type Grant } from '../grants.ts';
 import type { RateLimitRequest, RateLimitResponse, Status } from './proto.ts';
 
 /** Thrown to fail a call with a gRPC status. */
@@ -30,12 +31,14 @@ export function shouldRateLimit(
   core: Core,
   { domain, descriptors, hitsAddend }: RateLimitRequest,
   maxKey: number,
+  grant: Grant,
 ): MaybePromise<RateLimitResponse> {
   if (domain === '') throw invalid('domain must not be empty');
   if (descriptors.length === 0) throw invalid('descriptors must not be empty');
   if (descriptors.length > MAX_DESCRIPTORS)
     throw invalid(`there must be at most ${MAX_DESCRIPTORS} descriptors`);
   const asked = descriptors.map((one) => readDescriptor(one, maxKey));
+  checkDescriptors(grant, domain, asked);
   // On the wire, a request's hits_addend of 0 cannot be distinguished from a missing one.
   return chain(core.decide(domain, asked, hitsAddend || 1), (answer) =>
     responseOf(answer, dynamicMetadataOf({ domain, descriptors, hitsAddend }, answer)),

@@ -1,7 +1,16 @@
 /** Checks which requests the HTTP listener may answer. */
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { secondsOf } from '../auth-attempts.ts';
+import {
+  CERTIFIED,
+  checkVerb,
+  type Grant,
+  grantFor,
+  isAdminVerb,
+  LOCAL_ADMIN,
+  NO_TOKEN,
+  type TokenVerb,
+} from '../grants.ts';
 import { type ListenerOptions, isLoopback } from '../listener.ts';
 import { HttpProblem } from './reply.ts';
 
@@ -11,21 +20,29 @@ type Access = Pick<
 >;
 
 /**
- * Throws an HttpProblem unless the request may use a route. An admin token is accepted everywhere. A token of the listener is
- * accepted everywhere except on admin routes of a server that has admin tokens.
+ * Returns what the client may do. Throws an HttpProblem if the client must send a token, or a Forbidden if it does not have the
+ * verb.
  */
-export function checkAccess(request: IncomingMessage, access: 'client' | 'admin', options: Access): void {
-  const { tokens, adminTokens, tls } = options;
-  const isAdminRoute = access === 'admin';
-  if (tokens !== undefined || (isAdminRoute && adminTokens !== undefined))
-    checkToken(request, isAdminRoute && adminTokens !== undefined, options);
-  else if (isAdminRoute && tls?.ca === undefined) checkLocal(request, options);
+export function checkAccess(request: IncomingMessage, verb: TokenVerb, options: Access): Grant {
+  const grant = grantOf(request, verb, options);
+  checkVerb(grant, verb);
+  return grant;
 }
 
-function checkToken(request: IncomingMessage, needsAdmin: boolean, options: Access): void {
-  const { tokens, adminTokens, attempts } = options;
+function grantOf(request: IncomingMessage, verb: TokenVerb, options: Access): Grant {
+  const { tokens, adminTokens, tls } = options;
+  const isAdmin = isAdminVerb(verb);
+  if (tokens !== undefined || (isAdmin && adminTokens !== undefined)) return checkToken(request, options);
+  if (!isAdmin) return NO_TOKEN;
+  if (tls?.ca !== undefined) return CERTIFIED;
+  checkLocal(request, options);
+  return LOCAL_ADMIN;
+}
+
+function checkToken(request: IncomingMessage, options: Access): Grant {
+  const { tokens, attempts } = options;
   const shown = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
-  const refusal = unauthorized(needsAdmin ? 'an admin token is required' : undefined);
+  const refusal = unauthorized(tokens === undefined ? 'an admin token is required' : undefined);
   if (shown === '') throw refusal;
   const client = attempts?.clientOf(request) ?? '';
   const wait = secondsOf(attempts?.waitOf(client) ?? 0);
@@ -34,11 +51,9 @@ function checkToken(request: IncomingMessage, needsAdmin: boolean, options: Acce
       ['Retry-After', String(wait)],
       ['Connection', 'close'],
     ]);
-  const isAdmin = adminTokens !== undefined && isToken(shown, adminTokens());
-  const isKnown = tokens !== undefined && isToken(shown, tokens());
-  if (isAdmin || (isKnown && !needsAdmin)) return;
-  // A valid token without permission for this route is not a guess.
-  if (!isKnown) attempts?.failed(client, shown);
+  const grant = grantFor(shown, options);
+  if (grant !== undefined) return grant;
+  attempts?.failed(client, shown);
   throw refusal;
 }
 
@@ -69,18 +84,6 @@ const OWN_NAME = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 
 function unauthorized(detail?: string): HttpProblem {
   return new HttpProblem('unauthorized', detail, {}, [['WWW-Authenticate', 'Bearer realm="sluice"']]);
-}
-
-/** Compares in constant time, so that a wrong token takes as long as a correct one. */
-export function isToken(shown: string, tokens: readonly string[]): boolean {
-  const own = digest(shown);
-  let isOne = false;
-  for (const token of tokens) if (timingSafeEqual(own, digest(token))) isOne = true;
-  return isOne && shown !== '';
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }
 
 /**

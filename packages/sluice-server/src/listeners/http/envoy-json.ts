@@ -14,10 +14,11 @@ import {
 } from '../../core/descriptors.ts';
 import { chain } from '../../core/maybe-promise.ts';
 import { dynamicMetadataOf } from '../dynamic-metadata.ts';
+import { checkDescriptors, type Grant } from '../grants.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
 
-export function answerJson(core: Core, body: unknown, maxKey: number): MaybePromise<Reply> {
+export function answerJson(core: Core, body: unknown, maxKey: number, grant: Grant): MaybePromise<Reply> {
   const request = members(body, 'the request', ['domain', 'descriptors', 'hitsAddend']);
   const domain = request.get('domain');
   if (typeof domain !== 'string' || domain === '') throw invalid('domain must be a non-empty string');
@@ -27,6 +28,7 @@ export function answerJson(core: Core, body: unknown, maxKey: number): MaybeProm
   // In Envoy's messages, a request without hits_addend and one with 0 both mean 1.
   const hitsAddend = uint(request.get('hitsAddend') ?? 0, 'hitsAddend');
   const descriptors = list.map((one) => readDescriptor(one, maxKey));
+  checkDescriptors(grant, domain, descriptors);
   return chain(core.decide(domain, descriptors, hitsAddend || 1), (answer) => ({
     ...json(
       showAnswer(answer, dynamicMetadataOf({ domain, descriptors, hitsAddend }, answer)),

@@ -9,6 +9,8 @@ import { admissionTo } from '../connections.ts';
 import { type Listener, type ListenerOptions, HANDSHAKE_TIMEOUT, REQUEST_TIMEOUT } from '../listener.ts';
 import { drainBacklog } from '../drain-backlog.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
+import { auditRefusal } from '../audit.ts';
+import { type Grant, NO_TOKEN } from '../grants.ts';
 import { checkAccess, checkOrigin } from './access.ts';
 import { readJson } from './body.ts';
 import { closeConnections, numberOf, sendInDrain, stopListening } from './drain.ts';
@@ -60,10 +62,12 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
       finish(problemReply(problem));
     }
 
+    let grant: Grant = NO_TOKEN;
+
     function answer(body: unknown): void {
       let reply: MaybePromise<Reply> | undefined;
       try {
-        reply = route?.answer(request, end < 0 ? '' : url.slice(end + 1), body);
+        reply = route?.answer(request, end < 0 ? '' : url.slice(end + 1), body, grant);
         if (reply === undefined) throw new HttpProblem('not-found');
       } catch (error) {
         fail(error);
@@ -74,8 +78,9 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
     }
 
     try {
-      if (route !== undefined) checkRequest(request, route);
+      if (route !== undefined) grant = checkRequest(request, route);
     } catch (error) {
+      auditRefusal(log, 'http', error);
       fail(error);
       return;
     }
@@ -83,12 +88,12 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
     else answer(undefined);
   }
 
-  /** Throws an HttpProblem unless the request may use the route. */
-  function checkRequest(request: IncomingMessage, route: Route): void {
-    checkMethod(request, route);
-    if (route.access === 'public') return;
+  /** Returns what the client may do. Throws an error that becomes the response unless the request may use the route. */
+  function checkRequest(request: IncomingMessage, { method, verb }: Route): Grant {
+    checkMethod(request, method);
+    if (verb === undefined) return NO_TOKEN;
     checkOrigin(request);
-    checkAccess(request, route.access, options);
+    return checkAccess(request, verb, options);
   }
 
   /** Connections without a request so far. Node does not count them as idle. */
@@ -174,7 +179,7 @@ function workOf(route: string, { status, asked }: Reply, start: number): Work {
   };
 }
 
-function checkMethod(request: IncomingMessage, { method }: Route): void {
+function checkMethod(request: IncomingMessage, method: Route['method']): void {
   const isRead = method === 'GET' && request.method === 'HEAD';
   if (request.method !== method && !isRead)
     throw new HttpProblem('method-not-allowed', undefined, {}, [['Allow', method]]);

@@ -1,5 +1,6 @@
 /** Handles GET /openapi.json, which describes the HTTP API as an OpenAPI document. */
 import { VERSION } from '../../version.ts';
+import { V1_VERBS, type Verb } from './operations.ts';
 
 const text = { type: 'string' };
 const number = { type: 'number' };
@@ -8,6 +9,12 @@ const key = {
   description: 'Identifies the user or resource to limit, for example by a user ID.',
 };
 const limit = { type: 'string', description: 'The name of a limit in the configuration.' };
+const policies = {
+  type: 'string',
+  maxLength: 200,
+  description:
+    "Policies as text, such as '10/s burst 20', instead of the name of a limit. Accepted only if the server was started with --request-policies.",
+};
 const cost = byPolicy({
   default: 1,
   description:
@@ -32,6 +39,11 @@ const duration = {
   description: "Milliseconds, or a string such as '10m'.",
   oneOf: [{ type: 'number', exclusiveMinimum: 0 }, { type: 'string' }],
 };
+const maxDelay = {
+  ...duration,
+  description:
+    "The longest delay to accept, in milliseconds or as a string such as '10s'. Default and maximum: the longest window of the limit.",
+};
 const time = { type: ['number', 'null'], description: 'Milliseconds; null means never, or unlimited.' };
 const units = { type: ['number', 'null'], description: 'null means unlimited.' };
 
@@ -50,33 +62,58 @@ const POLICY_STATE = object({
   },
 });
 
-const DECISION = object(
-  {
-    allowed: { type: 'boolean' },
-    taken: {
-      ...number,
-      description:
-        'Number of units that were charged. If the policies were charged differently, the largest number.',
-    },
-    limit: {
-      ...units,
-      description: '`limit`, `remaining`, `retryAfter` and `resetAfter` are those of the limiting policy.',
-    },
-    remaining: units,
-    retryAfter: time,
-    resetAfter: time,
-    policy: text,
-    policies: { type: 'array', items: ref('PolicyState') },
-    source: { enum: ['store', 'deny-cache', 'lease', 'fallback'] },
-    at: {
-      ...number,
-      description:
-        'Time of the charge, in milliseconds since 1970. Pass it to refund and settle to correct this charge.',
-    },
-    held: { type: 'boolean', description: 'Whether a place is held (concurrency).' },
-    shadowed: { const: true, description: 'The take would have been denied, but shadow mode let it pass.' },
+const DECISION_MEMBERS = {
+  allowed: { type: 'boolean' },
+  taken: {
+    ...number,
+    description:
+      'Number of units that were charged. If the policies were charged differently, the largest number.',
   },
-  ['at', 'held', 'shadowed'],
+  limit: {
+    ...units,
+    description: '`limit`, `remaining`, `retryAfter` and `resetAfter` are those of the limiting policy.',
+  },
+  remaining: units,
+  retryAfter: time,
+  resetAfter: time,
+  policy: text,
+  policies: { type: 'array', items: ref('PolicyState') },
+  source: { enum: ['store', 'deny-cache', 'lease', 'fallback'] },
+  at: {
+    ...number,
+    description:
+      'Time of the charge, in milliseconds since 1970. Pass it to refund, settle and release to correct this charge.',
+  },
+  held: { type: 'boolean', description: 'Whether a place is held (concurrency).' },
+  shadowed: { const: true, description: 'The take would have been denied, but shadow mode let it pass.' },
+};
+const OPTIONAL = ['at', 'held', 'shadowed'];
+const DECISION = object(DECISION_MEMBERS, OPTIONAL);
+const BOOKING = object(
+  {
+    ...DECISION_MEMBERS,
+    delay: {
+      ...time,
+      description: 'Milliseconds to wait before acting. null means that nothing was booked or charged.',
+    },
+  },
+  OPTIONAL,
+);
+const MANY_DECISION = object(
+  {
+    ...DECISION_MEMBERS,
+    atomic: {
+      type: 'boolean',
+      description:
+        'Whether all items were decided in one step. Otherwise, a concurrent call may have been denied by units that were given back.',
+    },
+    decisions: {
+      type: 'array',
+      items: ref('Decision'),
+      description: 'The decision about each item, in the order of the items.',
+    },
+  },
+  OPTIONAL,
 );
 
 const PROBLEM = object(
@@ -89,32 +126,34 @@ const HEADERS = Object.fromEntries(
   ['RateLimit-Policy', 'RateLimit', 'Retry-After'].map((name) => [name, { schema: text }]),
 );
 
+/** An operation on a limit of the configuration or, for some verbs, on policies that the request contains. */
+function operation(members: Readonly<Record<string, object>>, optional: readonly string[]): object {
+  return {
+    ...object({ limit, policies, key, ...members }, ['limit', 'policies', ...optional]),
+    oneOf: [{ required: ['limit'] }, { required: ['policies'] }],
+  };
+}
+
+const CHARGE = { cost, tier, keep, class: className };
+const ITEM = operation(CHARGE, Object.keys(CHARGE));
+
 const VERBS = {
   take: [
     'Charge a key if its limit allows it',
-    object({ limit, key, cost, tier, mode, keep, class: className }, [
-      'cost',
-      'tier',
-      'mode',
-      'keep',
-      'class',
-    ]),
+    operation({ ...CHARGE, mode }, ['mode', ...Object.keys(CHARGE)]),
   ],
-  peek: [
-    'Return the decision that take would return, without charging anything',
-    object({ limit, key, cost, tier, keep, class: className }, ['cost', 'tier', 'keep', 'class']),
+  peek: ['Return the decision that take would return, without charging anything', ITEM],
+  reserve: [
+    'Charge a key for a turn that may be in the future',
+    operation({ ...CHARGE, maxDelay }, ['maxDelay', ...Object.keys(CHARGE)]),
   ],
-  refund: [
-    'Give units back, up to the full limit',
-    object({ limit, key, cost, tier, at }, ['cost', 'tier', 'at']),
-  ],
-  settle: [
-    'Correct a charge to what was used',
-    object({ limit, key, charged, used, tier, at }, ['tier', 'at']),
-  ],
+  refund: ['Give units back, up to the full limit', operation({ cost, tier, at }, ['cost', 'tier', 'at'])],
+  settle: ['Correct a charge to what was used', operation({ charged, used, tier, at }, ['tier', 'at'])],
+  release: ['Free places of a concurrency limit', operation({ cost, tier, at }, ['cost', 'tier', 'at'])],
   block: ['Deny a key for a given duration', object({ limit, key, duration })],
+  unblock: ['End the manual block of a key', object({ limit, key })],
   reset: ['Delete the usage and the manual block of a key', object({ limit, key })],
-} as const;
+} as const satisfies Readonly<Record<Verb, readonly [summary: string, operation: object]>>;
 
 function object(properties: object, optional: readonly string[] = [], isOpen = false): object {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
@@ -141,34 +180,57 @@ const refusals = Object.fromEntries(
   ]),
 );
 
-function verbPath(verb: keyof typeof VERBS): object {
-  const [summary, operation] = VERBS[verb];
-  const both = (one: object) => ({ oneOf: [one, { type: 'array', items: one }] });
+function operationName(verb: Verb): string {
+  return `${verb[0].toUpperCase()}${verb.slice(1)}Operation`;
+}
+
+const STATUS = {
+  name: 'status',
+  in: 'query',
+  schema: { enum: ['200', '429'] },
+  description: 'Status code of the response to a denied take. Default: 200.',
+};
+const DENIED = 'The take was denied and the request had status=429.';
+
+function verbPath(verb: Verb): object {
+  const [summary] = VERBS[verb];
+  const one = ref(operationName(verb));
+  const decision = ref(verb === 'reserve' ? 'Booking' : 'Decision');
   const answer = {
     description: 'The decision. For a list of operations, a list of decisions in the same order.',
     ...content({
-      oneOf: [ref('Decision'), { type: 'array', items: { oneOf: [ref('Decision'), ref('Problem')] } }],
+      oneOf: [decision, { type: 'array', items: { oneOf: [decision, ref('Problem')] } }],
     }),
     ...(verb === 'take' && { headers: HEADERS }),
   };
-  const status = { name: 'status', in: 'query', schema: { enum: ['429'] } };
   return {
     post: {
       operationId: verb,
       summary,
-      ...(verb === 'take' && {
-        parameters: [
-          { ...status, description: 'Status code of the response to a denied take. Default: 200.' },
-        ],
-      }),
-      requestBody: { required: true, ...content(both(operation)) },
+      ...(verb === 'take' && { parameters: [STATUS] }),
+      requestBody: {
+        required: true,
+        ...content({ oneOf: [one, { type: 'array', items: one, maxItems: 1000 }] }),
+      },
       responses: {
         200: answer,
-        ...(verb === 'take' && {
-          429: { ...answer, description: 'The take was denied and the request had status=429.' },
-        }),
+        ...(verb === 'take' && { 429: { ...answer, description: DENIED } }),
         ...refusals,
       },
+    },
+  };
+}
+
+function takeManyPath(): object {
+  const answer = { description: 'The decision.', ...content(ref('ManyDecision')), headers: HEADERS };
+  const items = { type: 'array', items: ref(operationName('peek')), minItems: 1, maxItems: 100 };
+  return {
+    post: {
+      operationId: 'takeMany',
+      summary: 'Charge several keys, all or none of them',
+      parameters: [STATUS],
+      requestBody: { required: true, ...content(object({ items })) },
+      responses: { 200: answer, 429: { ...answer, description: DENIED }, ...refusals },
     },
   };
 }
@@ -213,9 +275,8 @@ export const OPENAPI: string = JSON.stringify({
   },
   security: [{}, { bearer: [] }],
   paths: {
-    ...Object.fromEntries(
-      (Object.keys(VERBS) as (keyof typeof VERBS)[]).map((verb) => [`/v1/${verb}`, verbPath(verb)]),
-    ),
+    ...Object.fromEntries(V1_VERBS.map((verb) => [`/v1/${verb}`, verbPath(verb)])),
+    '/v1/take-many': takeManyPath(),
     '/v1/limits': get('limits', 'The limits of the configuration', 'application/json'),
     '/json': {
       post: {
@@ -241,7 +302,14 @@ export const OPENAPI: string = JSON.stringify({
     '/openapi.json': get('openapi', 'This document', 'application/json', true),
   },
   components: {
-    schemas: { Decision: DECISION, PolicyState: POLICY_STATE, Problem: PROBLEM },
+    schemas: {
+      Decision: DECISION,
+      Booking: BOOKING,
+      ManyDecision: MANY_DECISION,
+      PolicyState: POLICY_STATE,
+      Problem: PROBLEM,
+      ...Object.fromEntries(V1_VERBS.map((verb) => [operationName(verb), VERBS[verb][1]])),
+    },
     securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
   },
 });

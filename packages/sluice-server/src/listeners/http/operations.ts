@@ -1,13 +1,27 @@
 /** Validates the operations that a request body contains. */
 import type { CostOptions, Duration, Mode } from 'sluice';
+import type { LimitRef } from '../../core/core.ts';
 import { HttpProblem } from './reply.ts';
 
-export type Verb = 'take' | 'peek' | 'refund' | 'settle' | 'reset' | 'block';
+/** The verbs with a route of their own, /v1/<verb>. */
+export const V1_VERBS = [
+  'take',
+  'peek',
+  'reserve',
+  'refund',
+  'settle',
+  'release',
+  'block',
+  'unblock',
+  'reset',
+] as const;
+
+export type Verb = (typeof V1_VERBS)[number];
 
 type ByPolicy = CostOptions['cost'];
 
 export interface Operation {
-  readonly limit: string;
+  readonly limit: LimitRef;
   readonly key: string;
   readonly cost: ByPolicy;
   readonly charged: ByPolicy;
@@ -18,6 +32,7 @@ export interface Operation {
   readonly tier: string | undefined;
   readonly mode: Mode | undefined;
   readonly duration: Duration | undefined;
+  readonly maxDelay: Duration | undefined;
 }
 
 /**
@@ -26,31 +41,38 @@ export interface Operation {
  */
 const MAX_COST = 2 ** 53;
 
-/** Members that each verb accepts. */
-const MEMBERS: Readonly<Record<Verb, readonly string[]>> = {
-  take: ['limit', 'key', 'cost', 'tier', 'mode', 'keep', 'class'],
-  peek: ['limit', 'key', 'cost', 'tier', 'keep', 'class'],
-  refund: ['limit', 'key', 'cost', 'tier', 'at'],
-  settle: ['limit', 'key', 'charged', 'used', 'tier', 'at'],
-  reset: ['limit', 'key'],
+/** Members that each verb accepts. `policies` stands for a limit that is not in the configuration. */
+const MEMBERS: Readonly<Record<Verb | 'item', readonly string[]>> = {
+  take: ['limit', 'policies', 'key', 'cost', 'tier', 'mode', 'keep', 'class'],
+  peek: ['limit', 'policies', 'key', 'cost', 'tier', 'keep', 'class'],
+  reserve: ['limit', 'policies', 'key', 'cost', 'tier', 'keep', 'class', 'maxDelay'],
+  refund: ['limit', 'policies', 'key', 'cost', 'tier', 'at'],
+  settle: ['limit', 'policies', 'key', 'charged', 'used', 'tier', 'at'],
+  release: ['limit', 'policies', 'key', 'cost', 'tier', 'at'],
   block: ['limit', 'key', 'duration'],
+  unblock: ['limit', 'key'],
+  reset: ['limit', 'key'],
+  item: ['limit', 'policies', 'key', 'cost', 'tier', 'keep', 'class'],
 };
 
-export function readOperation(verb: Verb, value: unknown, maxKey: number): Operation {
+/** Validates an operation. 'item' is an item of /v1/take-many. */
+export function readOperation(verb: Verb | 'item', value: unknown, maxKey: number): Operation {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new HttpProblem('bad-request', 'the body must be an object or an array of objects');
+    throw new HttpProblem(
+      'bad-request',
+      verb === 'item' ? 'an item must be an object' : 'the body must be an object or an array of objects',
+    );
   const known = MEMBERS[verb];
   for (const name of Object.keys(value)) {
     if (!known.includes(name))
       throw new HttpProblem(
         'bad-request',
-        `unknown name ${shown(name)} in ${verb}; must be one of ${known.join(', ')}`,
+        `unknown name ${shown(name)} in ${verb === 'item' ? 'an item' : verb}; must be one of ${known.join(', ')}`,
       );
   }
   const given = value as Record<string, unknown>;
-  const { limit, key, cost = 1, tier, mode, duration, keep, class: name, charged, used, at } = given;
-  if (typeof limit !== 'string')
-    throw new HttpProblem('bad-request', `limit must be a string, the name of a limit; got ${shown(limit)}`);
+  const { key, cost = 1, tier, mode, duration, keep, class: name, charged, used, at, maxDelay } = given;
+  const limit = readLimit(given);
   checkKey(key, maxKey);
   checkUnits('cost', cost);
   if (verb === 'settle') {
@@ -67,11 +89,8 @@ export function readOperation(verb: Verb, value: unknown, maxKey: number): Opera
     throw new HttpProblem('bad-request', `tier must be a string; got ${shown(tier)}`);
   if (mode !== undefined && mode !== 'whole' && mode !== 'partial' && mode !== 'always')
     throw new HttpProblem('bad-request', `mode must be whole, partial or always; got ${shown(mode)}`);
-  if (verb === 'block' && typeof duration !== 'string' && typeof duration !== 'number')
-    throw new HttpProblem(
-      'bad-request',
-      `duration must be a number of milliseconds or a string such as '10m'; got ${shown(duration)}`,
-    );
+  if (verb === 'block') checkDuration('duration', duration);
+  if (maxDelay !== undefined) checkDuration('maxDelay', maxDelay);
   return {
     limit,
     key,
@@ -84,7 +103,31 @@ export function readOperation(verb: Verb, value: unknown, maxKey: number): Opera
     tier,
     mode,
     duration: duration as Duration | undefined,
+    maxDelay: maxDelay as Duration | undefined,
   };
+}
+
+function readLimit({ limit, policies }: Record<string, unknown>): LimitRef {
+  if (policies === undefined) {
+    if (typeof limit === 'string') return limit;
+    throw new HttpProblem('bad-request', `limit must be a string, the name of a limit; got ${shown(limit)}`);
+  }
+  if (limit !== undefined)
+    throw new HttpProblem('bad-request', 'limit and policies must not be given together');
+  if (typeof policies !== 'string')
+    throw new HttpProblem(
+      'bad-request',
+      `policies must be a string such as '10/s burst 20'; got ${shown(policies)}`,
+    );
+  return { policies };
+}
+
+function checkDuration(member: string, value: unknown): void {
+  if (typeof value !== 'string' && typeof value !== 'number')
+    throw new HttpProblem(
+      'bad-request',
+      `${member} must be a number of milliseconds or a string such as '10m'; got ${shown(value)}`,
+    );
 }
 
 /** Validates a number of units, or numbers of units by the names of policies. The library checks the names. */

@@ -51,7 +51,7 @@ const TITLES: Readonly<Record<ProblemKind, readonly [status: number, title: stri
   'bad-request': [400, 'Invalid request'],
   unauthorized: [401, 'A valid token is required'],
   'foreign-origin': [403, 'Cross-origin requests are not allowed'],
-  forbidden: [403, 'An admin token is required'],
+  forbidden: [403, 'Permission denied'],
   'not-found': [404, 'Not found'],
   'unknown-limit': [404, 'Unknown limit'],
   'method-not-allowed': [405, 'Method not allowed'],

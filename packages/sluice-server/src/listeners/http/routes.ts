@@ -3,56 +3,64 @@ import type { IncomingMessage } from 'node:http';
 import type { MaybePromise } from 'sluice';
 import { EXPOSITION_TYPE } from 'sluice/prometheus';
 import type { Core } from '../../core/core.ts';
+import type { Grant, TokenVerb } from '../grants.ts';
 import type { ListenerOptions } from '../listener.ts';
 import { answerJson } from './envoy-json.ts';
 import { OPENAPI } from './openapi.ts';
 import { pageFiles } from './page.ts';
 import { HttpProblem, json, type Reply, text } from './reply.ts';
 import { showConfig } from './rlconfig.ts';
-import type { Verb } from './operations.ts';
-import { answerV1 } from './v1.ts';
+import { V1_VERBS, type Verb } from './operations.ts';
+import { answerMany, answerV1, type V1Options } from './v1.ts';
 
 export interface Route {
   readonly method: 'GET' | 'POST';
-  /** Clients that may use the route: all clients, those with access to the listener, or those that may reset and block keys. */
-  readonly access: 'public' | 'client' | 'admin';
-  /** `query`: the text after '?' in the URL. `body`: the parsed body of a POST request. */
-  answer(request: IncomingMessage, query: string, body: unknown): MaybePromise<Reply>;
+  /** The verb that a client needs to use the route. Undefined for a route that is open to everyone. */
+  readonly verb: TokenVerb | undefined;
+  /**
+   * `query`: the text after '?' in the URL. `body`: the parsed body of a POST request. `grant`: what the client may do. The client
+   * has the route's verb.
+   */
+  answer(request: IncomingMessage, query: string, body: unknown, grant: Grant): MaybePromise<Reply>;
 }
 
 const MAX_OPERATIONS = 1000;
 
 export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<string, Route> {
-  const { maxKey, isHealthy, live } = options;
+  const { maxKey, isHealthy, live, log } = options;
 
-  function verb(name: Verb, access: Route['access'] = 'client'): Route {
-    return {
-      method: 'POST',
-      access,
-      answer: (_, query, body) =>
-        answerV1(core, name, body, { maxKey, maxBatch: MAX_OPERATIONS, denied: statusOfDenial(query) }),
-    };
+  function optionsOf(query: string, grant: Grant): V1Options {
+    return { maxKey, maxBatch: MAX_OPERATIONS, log, grant, denied: statusOfDenial(query) };
+  }
+
+  function verbRoute(verb: Verb): [path: string, route: Route] {
+    const answer: Route['answer'] = (_, query, body, grant) =>
+      answerV1(core, verb, body, optionsOf(query, grant));
+    return [`/v1/${verb}`, { method: 'POST', verb, answer }];
   }
 
   return new Map<string, Route>([
-    ['/v1/take', verb('take')],
-    ['/v1/peek', verb('peek')],
-    ['/v1/refund', verb('refund')],
-    ['/v1/settle', verb('settle')],
-    ['/v1/block', verb('block', 'admin')],
-    ['/v1/reset', verb('reset', 'admin')],
-    ['/v1/limits', get(() => json(limitsOf(core)))],
+    ...V1_VERBS.map(verbRoute),
+    [
+      '/v1/take-many',
+      {
+        method: 'POST',
+        verb: 'take',
+        answer: (_, query, body, grant) => answerMany(core, body, optionsOf(query, grant)),
+      },
+    ],
+    ['/v1/limits', get('config', () => json(limitsOf(core)))],
     [
       '/json',
       {
         method: 'POST',
-        access: 'client',
-        answer: (_request, _query, body) => answerJson(core, body, maxKey),
+        verb: 'take',
+        answer: (_request, _query, body, grant) => answerJson(core, body, maxKey, grant),
       },
     ],
-    ['/rlconfig', get(() => text(showConfig(core.config)))],
-    ['/metrics', get(() => text(core.metrics.text(), 200, EXPOSITION_TYPE))],
-    ...(live === undefined ? [] : ([['/live', get(() => live.reply())]] as const)),
+    ['/rlconfig', get('config', () => text(showConfig(core.config)))],
+    ['/metrics', get('metrics', () => text(core.metrics.text(), 200, EXPOSITION_TYPE))],
+    ...(live === undefined ? [] : ([['/live', get('live', () => live.reply())]] as const)),
     // 500 tells load balancers to send requests elsewhere, as in envoyproxy/ratelimit.
     ['/healthcheck', publicGet(() => (isHealthy() ? text('OK') : text('draining', 500)))],
     ['/openapi.json', publicGet(() => text(OPENAPI, 200, 'application/json; charset=utf-8'))],
@@ -91,5 +99,5 @@ function limitsOf({ config }: Core): unknown {
   );
 }
 
-const get = (answer: Route['answer']): Route => ({ method: 'GET', access: 'client', answer });
-const publicGet = (answer: Route['answer']): Route => ({ method: 'GET', access: 'public', answer });
+const get = (verb: TokenVerb, answer: Route['answer']): Route => ({ method: 'GET', verb, answer });
+const publicGet = (answer: Route['answer']): Route => ({ method: 'GET', verb: undefined, answer });

@@ -1,8 +1,15 @@
-/** Handles POST /v1/take, peek, refund, settle, block and reset, for one operation or a list that is answered in order. */
+/**
+ * Handles POST /v1/take and the routes of the other verbs, for one operation or a list that is answered in order, and
+ * /v1/take-many, for items that are charged all or nothing.
+ */
 import { type Decision, type MaybePromise, SluiceError } from 'sluice';
 import { rateLimitHeaders } from 'sluice/http';
-import { type Core, UnknownLimit, type Verdict } from '../../core/core.ts';
+import { type Core, type CoreVerbs, type LimitRef, UnknownLimit, type Verdict } from '../../core/core.ts';
 import { chain } from '../../core/maybe-promise.ts';
+import { PoliciesRefused, REQUEST_POLICIES } from '../../core/request-policies.ts';
+import type { Log } from '../../log.ts';
+import { audited } from '../audit.ts';
+import { checkLimit, Forbidden, type Grant } from '../grants.ts';
 import { storeFaultIn } from '../store-failure.ts';
 import type { Asked } from '../../telemetry/traces/tracer.ts';
 import { type Operation, readOperation, type Verb } from './operations.ts';
@@ -14,15 +21,51 @@ export interface V1Options {
   readonly maxBatch: number;
   /** Status of the response to a single denied take. */
   readonly denied: number;
+  /** What the client may do. */
+  readonly grant: Grant;
+  readonly log: Log;
 }
+
+/** Maximum number of items of /v1/take-many. The store decides on them in one step, in which it decides on nothing else. */
+const MAX_ITEMS = 100;
 
 /** Answers a single operation synchronously if the store decides synchronously. */
 export function answerV1(core: Core, verb: Verb, body: unknown, options: V1Options): MaybePromise<Reply> {
   if (Array.isArray(body)) return answerList(core, verb, body, options);
   const operation = readOperation(verb, body, options.maxKey);
-  return chain(ask(core, verb, operation), (decision) =>
+  return chain(ask(core, verb, operation, options), (decision) =>
     verb === 'take' ? takeReply(operation, decision, options.denied) : otherReply(operation, decision),
   );
+}
+
+/** Answers /v1/take-many, whose items are charged all or nothing. */
+export function answerMany(core: Core, body: unknown, options: V1Options): MaybePromise<Reply> {
+  const { maxKey, denied, grant } = options;
+  const { items, ...others } = (typeof body === 'object' && body !== null ? body : {}) as Record<
+    string,
+    unknown
+  >;
+  const [unknown] = Object.keys(others);
+  if (!Array.isArray(items) || items.length === 0 || unknown !== undefined)
+    throw new HttpProblem('bad-request', 'the body must be an object with a non-empty list: {"items": […]}');
+  if (items.length > MAX_ITEMS)
+    throw new HttpProblem('too-large', `items must have at most ${MAX_ITEMS} items; got ${items.length}`);
+  const operations = checkAll(core, 'item', items, maxKey, grant);
+  const many = operations.map(({ limit, key, cost, tier, keep, class: name }) => ({
+    limit,
+    key,
+    cost,
+    tier,
+    keep,
+    class: name,
+  }));
+  return chain(core.takeMany(many), (decision) => ({
+    status: decision.allowed ? 200 : denied,
+    type: JSON_TYPE,
+    body: JSON.stringify(decision),
+    headers: rateLimitHeaders(decision),
+    asked: () => ({ count: items.length, outcome: outcomeOf(decision) }),
+  }));
 }
 
 function takeReply({ limit, key }: Operation, decision: Verdict, denied: number): Reply {
@@ -31,24 +74,24 @@ function takeReply({ limit, key }: Operation, decision: Verdict, denied: number)
     type: JSON_TYPE,
     body: JSON.stringify(decision),
     headers: rateLimitHeaders(decision),
-    asked: () => ({ limit, key, outcome: outcomeOf(decision) }),
+    asked: () => ({ limit: nameOf(limit), key, outcome: outcomeOf(decision) }),
   };
 }
 
 function otherReply({ limit, key }: Operation, decision: Decision): Reply {
-  return { ...json(decision), asked: () => ({ limit, key }) };
+  return { ...json(decision), asked: () => ({ limit: nameOf(limit), key }) };
 }
 
 async function answerList(core: Core, verb: Verb, list: unknown[], options: V1Options): Promise<Reply> {
-  const { maxKey, maxBatch } = options;
+  const { maxKey, maxBatch, grant } = options;
   if (list.length > maxBatch)
     throw new HttpProblem('too-large', `a list must have at most ${maxBatch} operations; got ${list.length}`);
-  const operations = checkAll(core, verb, list, maxKey);
+  const operations = checkAll(core, verb, list, maxKey, grant);
   // All operations are sent in one tick, so that a store can batch them.
   const answers = await Promise.all(
     operations.map(async (operation) => {
       try {
-        return await ask(core, verb, operation);
+        return await ask(core, verb, operation, options);
       } catch (error) {
         return problemOf(error).body;
       }
@@ -64,15 +107,24 @@ function outcomeOf({ allowed, shadowed }: Verdict): Asked['outcome'] {
 }
 
 /** Validates the whole list before anything is charged. One invalid operation rejects the list. */
-function checkAll(core: Core, verb: Verb, list: unknown[], maxKey: number): Operation[] {
+function checkAll(
+  core: Core,
+  verb: Verb | 'item',
+  list: unknown[],
+  maxKey: number,
+  grant: Grant,
+): Operation[] {
   const errors: unknown[] = [];
   const operations: Operation[] = [];
   for (const [index, item] of list.entries()) {
     try {
       const operation = readOperation(verb, item, maxKey);
-      if (!core.config.limits.has(operation.limit)) throw new UnknownLimit(operation.limit);
+      const { limit } = operation;
+      checkLimit(grant, nameOf(limit));
+      void send(core.dry, verb === 'item' ? 'take' : verb, operation);
       operations.push(operation);
     } catch (error) {
+      if (error instanceof Forbidden) throw error;
       errors.push({ index, ...problemOf(error).body });
     }
   }
@@ -83,24 +135,62 @@ function checkAll(core: Core, verb: Verb, list: unknown[], maxKey: number): Oper
   return operations;
 }
 
-function ask(
-  core: Core,
+/** The name of a limit in the restrictions of tokens, in spans and in the log. */
+function nameOf(limit: LimitRef): string {
+  return typeof limit === 'string' ? limit : REQUEST_POLICIES;
+}
+
+function ask(core: Core, verb: Verb, operation: Operation, { grant, log }: V1Options): MaybePromise<Verdict> {
+  const { limit, key } = operation;
+  const name = nameOf(limit);
+  // Most operations are takes, which need no audit.
+  if (verb === 'take') {
+    checkLimit(grant, name);
+    return send(core, verb, operation);
+  }
+  return audited(log, { listener: 'http', verb, grant, limit: name, key }, () => {
+    checkLimit(grant, name);
+    return send(core, verb, operation);
+  });
+}
+
+function send(
+  core: CoreVerbs,
   verb: Verb,
-  { limit, key, cost, charged, used = 0, tier, mode, duration = 0, keep, class: name, at }: Operation,
+  {
+    limit,
+    key,
+    cost,
+    charged,
+    used = 0,
+    tier,
+    mode,
+    duration = 0,
+    keep,
+    class: name,
+    at,
+    maxDelay,
+  }: Operation,
 ): MaybePromise<Verdict> {
   switch (verb) {
     case 'take':
       return core.take(limit, key, { cost, tier, mode, keep, class: name });
     case 'peek':
       return core.peek(limit, key, { cost, tier, keep, class: name });
+    case 'reserve':
+      return core.reserve(limit, key, { cost, tier, keep, class: name, maxDelay });
     case 'refund':
       return core.refund(limit, key, { cost, tier, at });
     case 'settle':
       return core.settle(limit, key, { charged, used, tier, at });
+    case 'release':
+      return core.release(limit, key, { cost, tier, at });
     case 'reset':
-      return core.reset(limit, key);
+      return core.reset(nameOf(limit), key);
+    case 'unblock':
+      return core.unblock(nameOf(limit), key);
     case 'block':
-      return core.block(limit, key, duration);
+      return core.block(nameOf(limit), key, duration);
   }
 }
 
@@ -108,6 +198,8 @@ function ask(
 export function problemOf(error: unknown): HttpProblem {
   if (error instanceof HttpProblem) return error;
   if (error instanceof UnknownLimit) return new HttpProblem('unknown-limit', error.message);
+  if (error instanceof Forbidden) return new HttpProblem('forbidden', error.message);
+  if (error instanceof PoliciesRefused) return refusedPolicies(error);
   const fault = storeFaultIn(error);
   if (fault !== undefined) {
     const unavailable = new HttpProblem('store-unavailable', undefined, { fault }, [['Retry-After', '1']]);
@@ -120,4 +212,11 @@ export function problemOf(error: unknown): HttpProblem {
   const problem = new HttpProblem('internal-error');
   problem.cause = error;
   return problem;
+}
+
+function refusedPolicies({ reason, message }: PoliciesRefused): HttpProblem {
+  if (reason === 'off') return new HttpProblem('forbidden', message);
+  return reason === 'too-long'
+    ? new HttpProblem('bad-request', message)
+    : new HttpProblem('unavailable', message, {}, [['Retry-After', '60']]);
 }

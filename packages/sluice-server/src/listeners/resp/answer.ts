@@ -1,5 +1,7 @@
 /** Runs a command, and turns errors into error replies. */
 import type { Log } from '../../log.ts';
+import { auditRefusal } from '../audit.ts';
+import { checkVerb, Forbidden } from '../grants.ts';
 import { storeFaultIn } from '../store-failure.ts';
 import { type Command, RespError, type Session } from './command.ts';
 import { failure, utf8 } from './reply.ts';
@@ -17,6 +19,7 @@ export function answerTo(
   }
   if (!session.isAuthenticated && command.needsNoAuth !== true)
     throw new RespError('NOAUTH', 'Authentication required.');
+  if (command.verb !== undefined) checkVerb(session.grant, command.verb);
   const [fewest, most] = command.arity;
   const given = words.length - 1;
   if (given < fewest || given > most)
@@ -30,6 +33,10 @@ export function answerTo(
  */
 export function refusal(error: unknown, name: string, log: Log): string {
   if (error instanceof RespError) return failure(error.code, error.message);
+  if (error instanceof Forbidden) {
+    auditRefusal(log, 'resp', error);
+    return failure('NOPERM', utf8(error.message));
+  }
   if (storeFaultIn(error) !== undefined) return failure('UNAVAILABLE', utf8((error as Error).message));
   const message = error instanceof Error ? error.message : String(error);
   // Errors about invalid arguments and unknown limits have messages that are meant for the client.

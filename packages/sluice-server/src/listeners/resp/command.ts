@@ -1,5 +1,6 @@
 /** Types of a command, and of the session of the client that sends it. */
 import type { MaybePromise, Millis } from 'sluice';
+import type { Grant, TokenVerb } from '../grants.ts';
 import type { Protocol } from './reply.ts';
 
 export interface Session {
@@ -11,6 +12,8 @@ export interface Session {
   readonly client: string;
   /** Whether the client has sent a correct password, or no password is required. */
   isAuthenticated: boolean;
+  /** What the client may do. */
+  grant: Grant;
   /** Number of wrong passwords sent over this connection. */
   failures: number;
   /** Whether to close the connection after this reply. */
@@ -25,6 +28,8 @@ export interface Command {
   readonly arity: readonly [fewest: number, most: number];
   /** Whether the first argument is a key. */
   readonly hasKey?: boolean;
+  /** The verb that a client needs to run the command. Undefined if it needs none. */
+  readonly verb?: TokenVerb;
   /** Whether clients may run the command before they authenticate. */
   readonly needsNoAuth?: boolean;
   /** Runs the command and returns its encoded reply. The first word is the name of the command. Errors become error replies. */

@@ -3,27 +3,26 @@ import type { Core } from '../../core/core.ts';
 import { detachedCopy } from '../../core/detached-copy.ts';
 import type { ListenerOptions } from '../listener.ts';
 import { secondsOf } from '../auth-attempts.ts';
-import { isToken } from '../http/access.ts';
+import { grantFor } from '../grants.ts';
 import { commandCommand, type Facts, infoCommand, REDIS_VERSION } from './about.ts';
 import { type Command, type Commands, RespError, type Session } from './command.ts';
 import { bulk, integer, list, map, nothing, OK, simple } from './reply.ts';
 import { throttleCommands } from './throttle.ts';
+import { verbCommands } from './verbs.ts';
 
-type Access = Pick<ListenerOptions, 'tokens' | 'attempts'>;
+type Access = Pick<ListenerOptions, 'tokens' | 'adminTokens' | 'attempts'>;
 
 /** Number of wrong passwords after which a connection is closed. */
 const MAX_FAILURES = 3;
 /** Milliseconds by which the reply to a wrong password is delayed. */
 const FAILURE_DELAY = 500;
 
-export function commandsOf(
-  core: Core,
-  { maxKey, tokens, attempts }: ListenerOptions,
-  facts: Facts,
-): Commands {
-  const access = { tokens, attempts };
+export function commandsOf(core: Core, options: ListenerOptions, facts: Facts): Commands {
+  const { maxKey, log, tokens, adminTokens, attempts } = options;
+  const access = { tokens, adminTokens, attempts };
   const commands = new Map<string, Command>([
     ...throttleCommands(core, maxKey),
+    ...verbCommands(core, maxKey, log),
     ['ping', pingCommand],
     ['echo', echoCommand],
     ['hello', helloCommand(access)],
@@ -72,22 +71,29 @@ const selectCommand: Command = {
   },
 };
 
-/** Authenticates a session. The password must be a token of this listener; the user name is ignored. */
-function authenticate({ tokens, attempts }: Access, password: string, session: Session): void {
-  if (tokens === undefined) return;
+/** Authenticates a session. The password must be a token of this listener or an admin token; the user name is ignored. */
+function authenticate(access: Access, password: string, session: Session): void {
+  const { attempts } = access;
+  if (!hasTokens(access)) return;
   const wait = secondsOf(attempts?.waitOf(session.client) ?? 0);
   if (wait > 0) {
     session.isClosing = true;
     throw new RespError('ERR', `too many failed authentication attempts. Retry in ${wait} s.`);
   }
   const token = Buffer.from(password, 'latin1').toString('utf8');
-  if (isToken(token, tokens())) {
+  const grant = grantFor(token, access);
+  if (grant !== undefined) {
     session.isAuthenticated = true;
+    session.grant = grant;
     return;
   }
   attempts?.failed(session.client, token);
   if (++session.failures >= MAX_FAILURES) session.isClosing = true;
   throw new RespError('WRONGPASS', 'invalid password', FAILURE_DELAY);
+}
+
+function hasTokens({ tokens, adminTokens }: Access): boolean {
+  return tokens !== undefined || adminTokens !== undefined;
 }
 
 function authCommand(access: Access): Command {
@@ -97,7 +103,7 @@ function authCommand(access: Access): Command {
     arity: [1, 2],
     needsNoAuth: true,
     run(words, session) {
-      if (access.tokens === undefined && words.length === 2)
+      if (!hasTokens(access) && words.length === 2)
         // ioredis recognizes this message, logs a warning and continues.
         throw new RespError('ERR', 'AUTH was called without any password configured for the default user');
       authenticate(access, words.at(-1) ?? '', session);

@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import type { Millis } from 'sluice';
 import type { Core } from '../../core/core.ts';
 import { detachedCopy } from '../../core/detached-copy.ts';
+import type { Grant } from '../grants.ts';
 import { HANDSHAKE_TIMEOUT } from '../listener.ts';
 import type { Log } from '../../log.ts';
 import type { Tracer } from '../../telemetry/traces/tracer.ts';
@@ -24,6 +25,8 @@ export interface Service {
   readonly bounds: Bounds;
   /** Whether clients must authenticate first. */
   readonly requiresAuth: boolean;
+  /** What clients may do before they authenticate, if they need not authenticate. */
+  readonly openGrant: Grant;
   /** A connection is closed if its client sends nothing for this long. 0 means never. */
   readonly idleTimeout: Millis;
   /** A connection is closed if a command stays incomplete for this long. */
@@ -84,6 +87,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     protocol: 2,
     name: '',
     isAuthenticated: !requiresAuth,
+    grant: service.openGrant,
     failures: 0,
     isClosing: false,
   };

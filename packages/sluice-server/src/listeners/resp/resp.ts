@@ -8,8 +8,10 @@ import {
   type ListenerOptions,
   HANDSHAKE_TIMEOUT,
   IDLE_TIMEOUT,
+  isLoopback,
   REQUEST_TIMEOUT,
 } from '../listener.ts';
+import { CERTIFIED, type Grant, LOCAL_ADMIN, NO_TOKEN } from '../grants.ts';
 import { drainBacklog } from '../drain-backlog.ts';
 import { commandsOf } from './commands.ts';
 import { type Connection, serveClient, type Service } from './connection.ts';
@@ -41,6 +43,7 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
     log,
     bounds: { maxArguments: MAX_ARGUMENTS, maxBytes: maxMessage },
     requiresAuth: tokens !== undefined,
+    openGrant: grantWithoutToken(options),
     idleTimeout: options.idleTimeout ?? IDLE_TIMEOUT,
     requestTimeout: options.requestTimeout ?? REQUEST_TIMEOUT,
     tracer,
@@ -133,6 +136,13 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
       if (server instanceof SecureServer) server.setSecureContext(next);
     },
   };
+}
+
+/** What a client may do that has not sent a token, if the listener requires none. */
+function grantWithoutToken({ adminTokens, adminWithoutToken, tls, address }: ListenerOptions): Grant {
+  if (adminTokens !== undefined) return NO_TOKEN;
+  if (tls?.ca !== undefined) return CERTIFIED;
+  return adminWithoutToken === true && isLoopback(address) ? LOCAL_ADMIN : NO_TOKEN;
 }
 
 /** Closes a connection above the maximum after sending the reason. Nothing can be sent before a TLS handshake. */

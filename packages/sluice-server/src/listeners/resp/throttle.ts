@@ -1,18 +1,23 @@
 /** The commands CL.THROTTLE, whose limit is given in each call, and THROTTLE, which names a limit of the configuration. */
-import type { Core } from '../../core/core.ts';
+import { CELL, type Core } from '../../core/core.ts';
 import type { AskOptions } from '../../core/limit.ts';
 import { chain, isPromise } from '../../core/maybe-promise.ts';
 import { detachedCopy } from '../../core/detached-copy.ts';
+import { checkLimit, checkVerb } from '../grants.ts';
 import { type Command, RespError } from './command.ts';
 import { encodeReply, replyOf } from './throttle-reply.ts';
 
-export function throttleCommands(core: Core, maxKey: number): readonly (readonly [string, Command])[] {
-  function keyOf(bytes: string): string {
+/** Returns the function that decodes and validates keys. */
+export function keyReader(core: Core, maxKey: number): (bytes: string) => string {
+  return (bytes) => {
     if (bytes.length > maxKey) throw new RespError('ERR', `key must have at most ${maxKey} bytes`);
     const key = textOf(bytes);
     return core.keepsKeys ? detachedCopy(key) : key;
-  }
+  };
+}
 
+export function throttleCommands(core: Core, maxKey: number): readonly (readonly [string, Command])[] {
+  const keyOf = keyReader(core, maxKey);
   return [
     [
       'cl.throttle',
@@ -21,7 +26,9 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
         usage: 'key max_burst count period [quantity]',
         arity: [4, 5],
         hasKey: true,
-        run(words) {
+        run(words, { grant }) {
+          checkVerb(grant, words.length > 5 && words[5].startsWith('-') ? 'refund' : 'take');
+          checkLimit(grant, CELL);
           const reply = core.clThrottle(
             keyOf(words[1]),
             numberOf(words[2]),
@@ -40,9 +47,12 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
         usage: 'key limit [cost] [TIER tier] [CLASS class]',
         arity: [2, 7],
         hasKey: true,
-        run(words) {
-          const options = words.length > 3 ? optionsOf(words.slice(3)) : undefined;
-          const verdict = core.take(textOf(words[2]), keyOf(words[1]), options);
+        verb: 'take',
+        run(words, { grant }) {
+          const options = words.length > 3 ? optionsOf(words.slice(3), TAKE_OPTIONS) : undefined;
+          const limit = textOf(words[2]);
+          checkLimit(grant, limit);
+          const verdict = core.take(limit, keyOf(words[1]), options);
           return isPromise(verdict)
             ? verdict.then((decision) => encodeReply(replyOf(decision)))
             : encodeReply(replyOf(verdict));
@@ -52,23 +62,35 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
   ];
 }
 
-function optionsOf(words: readonly string[]): AskOptions {
+/** The words that may follow the cost, each with a value. */
+export const TAKE_OPTIONS = ['tier', 'class'] as const;
+
+type Option = 'tier' | 'class' | 'maxdelay';
+
+/** Parses an optional cost and the options after it. */
+export function optionsOf(words: readonly string[], names: readonly Option[]): AskOptions {
   const hasCost = words.length % 2 === 1;
-  const options: { cost?: AskOptions['cost']; tier?: string; class?: string } = {};
-  if (hasCost) options.cost = costOf(words[0]);
+  const found = new Map<Option, string>();
   for (let i = hasCost ? 1 : 0; i < words.length; i += 2) {
-    const name = words[i].toLowerCase();
-    if ((name !== 'tier' && name !== 'class') || options[name] !== undefined)
-      throw new RespError('ERR', 'syntax error');
-    options[name] = textOf(words[i + 1]);
+    const name = names.find((one) => one === words[i].toLowerCase());
+    if (name === undefined || found.has(name)) throw new RespError('ERR', 'syntax error');
+    found.set(name, textOf(words[i + 1]));
   }
-  return options;
+  const delay = found.get('maxdelay');
+  if (delay !== undefined && !/^\d{1,15}$/.test(delay))
+    throw new RespError('ERR', `MAXDELAY must be an integer, in milliseconds; got '${delay.slice(0, 40)}'`);
+  return {
+    ...(hasCost && { cost: costOf(words[0]) }),
+    tier: found.get('tier'),
+    class: found.get('class'),
+    maxDelay: delay === undefined ? undefined : Number(delay),
+  };
 }
 
 const UNITS = /^\d{1,15}(\.\d{1,15})?$/;
 
 /** Parses a cost, which is a number such as '3' or numbers by policy such as 'requests=1,tokens=4200'. */
-function costOf(word: string): NonNullable<AskOptions['cost']> {
+export function costOf(word: string): NonNullable<AskOptions['cost']> {
   if (UNITS.test(word)) return Number(word);
   const parts = word.split(',').map((part) => {
     // Names may contain '=', and numbers do not.
@@ -88,7 +110,7 @@ function costOf(word: string): NonNullable<AskOptions['cost']> {
  * Decodes UTF-8, so that keys are the same on all listeners. Bytes that are not valid UTF-8 are decoded to text that
  * differs from every valid key.
  */
-function textOf(bytes: string): string {
+export function textOf(bytes: string): string {
   if (isAscii(bytes)) return bytes;
   const buffer = Buffer.from(bytes, 'latin1');
   const text = buffer.toString('utf8');

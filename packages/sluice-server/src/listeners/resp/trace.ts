@@ -33,7 +33,8 @@ function askedOf(name: string, words: readonly string[], reply: string): Asked {
   const key = copyOf(words[1]);
   const limited = isLimited(reply);
   if (limited === undefined) return { key };
-  const limit = name === 'THROTTLE' ? copyOf(words[2]) : name.toLowerCase();
+  const limit = name.startsWith('THROTTLE') ? copyOf(words[2]) : name.toLowerCase();
+  if (name.startsWith('THROTTLE.')) return { limit, key };
   return { limit, key, outcome: limited ? 'denied' : 'allowed' };
 }
 

@@ -37,7 +37,7 @@ describe('reset and block', () => {
     const http = { address: local, tokens: () => ['client'] };
     const { post } = await serving(LIMITS, { listeners: { http }, adminTokens: () => ['admin'] });
     expect((await post('/v1/take', operation, bearer('client'))).status).toBe(200);
-    expect((await post('/v1/reset', operation, bearer('client'))).status).toBe(401);
+    expect((await post('/v1/reset', operation, bearer('client'))).status).toBe(403);
     expect((await post('/v1/take', operation, bearer('admin'))).status).toBe(200);
     expect((await post('/v1/reset', operation, bearer('admin'))).status).toBe(200);
     expect((await post('/v1/take', operation)).status).toBe(401);
@@ -143,11 +143,11 @@ describe('reset and block', () => {
   test('accept a client certificate instead of a token if certificates are required', () => {
     const listener = { address: { host: '0.0.0.0', port: 0 } } as ListenerOptions;
     const asked = { headers: {} } as IncomingMessage;
-    expect(() => checkAccess(asked, 'admin', listener)).toThrow('keys cannot be reset');
-    expect(() => checkAccess(asked, 'admin', { ...listener, tls: { cert: '' } })).toThrow(
+    expect(() => checkAccess(asked, 'reset', listener)).toThrow('keys cannot be reset');
+    expect(() => checkAccess(asked, 'reset', { ...listener, tls: { cert: '' } })).toThrow(
       'keys cannot be reset',
     );
-    expect(() => checkAccess(asked, 'admin', { ...listener, tls: { ca: 'ours' } })).not.toThrow();
+    expect(() => checkAccess(asked, 'reset', { ...listener, tls: { ca: 'ours' } })).not.toThrow();
   });
 
   test('use the current content of the token file', async () => {

@@ -35,8 +35,15 @@ const ASKED = 4;
  * then.
  */
 export const NOTE = 2;
+/** Verbs that may charge a key that has no row yet. */
+const ADDS_ROW: ReadonlySet<Hit['verb']> = new Set(['take', 'reserve', 'renew']);
 /** The longest duration that a weight is computed from, in milliseconds, because weights must stay finite. */
 const LONGEST = 1e15;
+
+/** Whether a settlement charges something, because more was used than had been charged. */
+function isCharging({ cost }: Hit): boolean {
+  return typeof cost === 'number' ? cost > 0 : cost.some((units) => units > 0);
+}
 
 export class Space implements RowKind {
   width: number;
@@ -95,7 +102,7 @@ export class Space implements RowKind {
     else if (verb === 'reset') this.#reset(key, now);
     const until = this.#blockedUntil(key);
     let at = this.#find(key, now);
-    if (at < 0 && (verb === 'take' || verb === 'reserve' || verb === 'renew')) at = this.add(key, now);
+    if (at < 0 && (ADDS_ROW.has(verb) || (verb === 'settle' && isCharging(hit)))) at = this.add(key, now);
     // A hit that takes nothing and has nothing to give back does not add a row.
     if (at < 0) return decide(hit, new Float64Array(this.width), 0, now, until, this.variableRows);
     if (this.hasNotes) return this.#decideAndNote(hit, at, now, until);

@@ -1,0 +1,169 @@
+/**
+ * Bounds what one call may charge or give back, because calls come from the network. Without these bounds, a refund of 2^53 units
+ * would be a reset, and a settlement of 2^53 units would deny a key forever, although the client may neither reset nor block keys.
+ */
+import { type Decision, type MaybePromise, type Millis, SluiceError, type Store } from 'sluice';
+import { declareDecision, type Hit, type PlacedPolicy } from 'sluice/store';
+import { chain } from './maybe-promise.ts';
+
+/** An error about a cost that is too high. */
+export type CostError = SluiceError & {
+  /** The highest cost that all policies of the limit accept. */
+  readonly most: number;
+};
+
+export function isCostError(error: unknown): error is CostError {
+  return error instanceof SluiceError && 'most' in error;
+}
+
+export interface BoundedStore extends Store {
+  /** Calls a function whose hits are checked but not sent to the store, so that it throws the errors of an invalid call. */
+  rehearse<T>(call: () => T): T;
+}
+
+/**
+ * Wraps a store so that no hit charges or gives back more units of a policy than `maxCost`. Default: the policy's limit.
+ *
+ * - A refund or release above this number, or a settlement that gives more back, throws a CostError, because no charge can have
+ *   been that high.
+ * - A take or reservation above this number also throws, unless the policy itself denies it. In mode 'always', which charges
+ *   denied takes too, the library bounds the charge: it denies the key for one more window at most.
+ * - A settlement is charged up to this number, because it reports what was really used.
+ */
+export function boundCharges(store: Store, maxCost: number | undefined): BoundedStore {
+  const mostOf = ({ limit }: PlacedPolicy): number => maxCost ?? limit;
+  let isRehearsal = false;
+
+  /** Throws a CostError if the hit would charge or give back too much. */
+  function check(hit: Hit): void {
+    const { verb, cost, plan } = hit;
+    const isTake = verb === 'take' || verb === 'reserve';
+    if (!isTake && !GIVES_BACK.has(verb)) return;
+    for (let i = 0; i < plan.policies.length; i++) {
+      const policy = plan.policies[i];
+      const units = verb === 'settle' ? -costAt(cost, i) : costAt(cost, i);
+      if (!(units > mostOf(policy)) || policy.algorithm.countsDenials === true) continue;
+      const isDenied = isTake && maxCost === undefined && !admitsAnyCost(policy);
+      if (!isDenied) throw costError(hit, policy, units, maxCost);
+    }
+  }
+
+  /** A settlement whose parts are reduced to what policies may be charged that carry overdrafts over to later windows. */
+  function reduced(hit: Hit): Hit {
+    const { cost, plan } = hit;
+    const parts = plan.policies.map((policy, i) =>
+      policy.algorithm.booking === undefined ? costAt(cost, i) : Math.min(costAt(cost, i), mostOf(policy)),
+    );
+    return parts.every((part, i) => part === costAt(cost, i)) ? hit : { ...hit, cost: parts };
+  }
+
+  function apply(hit: Hit): MaybePromise<Decision> {
+    // The most frequent hit.
+    if (hit.cost === 1 && hit.verb === 'take' && !isRehearsal) return store.apply(hit);
+    check(hit);
+    if (hit.verb === 'reserve') checkDelay(hit);
+    if (isRehearsal) return REHEARSED;
+    if (hit.verb !== 'settle') return store.apply(hit);
+    const settlement = reduced(hit);
+    return chain(store.apply(settlement), (made) => limitOverdraft(store, settlement, made, mostOf));
+  }
+
+  return {
+    ...store,
+    apply,
+    taker(plan) {
+      const take = store.taker?.(plan);
+      if (take === undefined || maxCost !== undefined || plan.policies.some(admitsAnyCost)) return undefined;
+      return (key, cost) => (isRehearsal ? REHEARSED : take(key, cost));
+    },
+    allTaker(hits) {
+      for (const hit of hits) check(hit);
+      return store.allTaker?.(hits);
+    },
+    rehearse(call) {
+      isRehearsal = true;
+      try {
+        return call();
+      } finally {
+        isRehearsal = false;
+      }
+    },
+  };
+}
+
+/** The decision on a hit that was not sent to the store. */
+const REHEARSED: Decision = declareDecision('rehearsal', true, 0, 0);
+const GIVES_BACK: ReadonlySet<Hit['verb']> = new Set(['refund', 'release', 'settle']);
+
+function costAt(cost: Hit['cost'], index: number): number {
+  return typeof cost === 'number' ? cost : cost[index];
+}
+
+/** Whether the policy allows a cost above its limit, and makes later calls wait for it. */
+function admitsAnyCost({ algorithm }: PlacedPolicy): boolean {
+  return algorithm.name === 'pacer';
+}
+
+function costError(
+  { verb, plan }: Hit,
+  { name, limit }: PlacedPolicy,
+  units: number,
+  maxCost: number | undefined,
+): CostError {
+  const option = verb === 'settle' ? 'charged - used' : 'cost';
+  const words =
+    maxCost === undefined
+      ? `must be at most ${limit}, the limit of policy ${JSON.stringify(name)}`
+      : `must be at most ${maxCost}, the maximum cost of this server`;
+  const charged = plan.policies.filter(({ algorithm }) => algorithm.countsDenials !== true);
+  const most = maxCost ?? Math.min(...charged.map((policy) => policy.limit));
+  const hint = 'the option --max-cost of the server sets another maximum';
+  return Object.assign(new SluiceError('ERR_COST', option, units, hint, words), { most });
+}
+
+/** Turns can be booked at most one window ahead, because anything else would let a client book all turns of the future. */
+function checkDelay({ plan, span }: Hit): void {
+  const longest = longestWindow(plan.policies);
+  if (longest > 0 && span > longest)
+    throw new SluiceError(
+      'ERR_DURATION',
+      'maxDelay',
+      span,
+      '',
+      `must be at most ${longest} ms, the longest window of the limit`,
+    );
+}
+
+function longestWindow(policies: readonly PlacedPolicy[]): Millis {
+  return Math.max(0, ...policies.map((policy) => (policy.algorithm.booking ? windowOf(policy) : 0)));
+}
+
+function windowOf({ window, per = window }: PlacedPolicy): Millis {
+  return Math.max(window, per);
+}
+
+/**
+ * Takes the charge of a settlement back if the key was already denied for longer than one window before it. Otherwise, a client
+ * could add any number of settlements, and so deny a key forever. This concerns only policies that carry overdrafts over to later
+ * windows.
+ */
+function limitOverdraft(
+  store: Store,
+  hit: Hit,
+  decision: Decision,
+  mostOf: (policy: PlacedPolicy) => number,
+): MaybePromise<Decision> {
+  let isOverdrawn = false;
+  const excess = hit.plan.policies.map((policy, i) => {
+    const { algorithm, limit, window } = policy;
+    const units = costAt(hit.cost, i);
+    const longestWait = windowOf(policy) + (mostOf(policy) / limit) * window;
+    if (!(units > 0) || algorithm.booking === undefined) return 0;
+    // A fallback decision has no policies.
+    if (!((decision.policies.at(i)?.retryAfter ?? 0) > longestWait)) return 0;
+    isOverdrawn = true;
+    return units;
+  });
+  if (!isOverdrawn) return decision;
+  return store.apply({ ...hit, verb: 'refund', cost: excess, of: undefined });
+}
