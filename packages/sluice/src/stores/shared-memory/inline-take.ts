@@ -1,10 +1,11 @@
 /**
  * The fast path for the most frequent hit: a take of the whole cost from a row that exists and fits into its slot. The steps are
  * the same as in `Rows`, but in a single function and without intermediate copies: V8 does not inline all of `Rows` into a check,
- * and passing timestamps between functions allocates memory.
+ * and passing timestamps between functions allocates memory. Single words are read without `Atomics.load`, which is a function call. If
+ * the holder misses a waiter because of that, the waiter wakes up by itself a few milliseconds later.
  */
 import type { Cells, Decision, Millis, Plan } from '../../engine/contract.ts';
-import { isPlain, takeAll, takeOne } from '../memory/taker.ts';
+import { isPlain, type Plain, takeAll, takeOne } from '../memory/taker.ts';
 import { fingerprint, high, low } from '../table/fingerprint.ts';
 import {
   CHAIN,
@@ -25,8 +26,16 @@ import {
 import { ARMED, type Lock } from './lock.ts';
 import type { Weights } from './weights.ts';
 
-/** Decides on a take. Returns undefined if the general path must decide, because the key has no row or the lock is not free. */
-export type InlineTake = (key: string, cost: number) => Decision | undefined;
+/** What the fast path needs to know about a plan. */
+export interface InlinePlan {
+  readonly policies: readonly Plain[];
+  /** The seed of the fingerprints of the plan's rows, and the divisor of their eviction weights. */
+  readonly row: Int32Array;
+  readonly measure: number;
+}
+
+/** Decides on a take. Returns undefined if the general path must decide, because the key has no row or the lock stays taken. */
+export type InlineTake = (plan: InlinePlan, key: string, cost: number) => Decision | undefined;
 
 /** State that all takes of a thread share. */
 export interface InThread {
@@ -38,24 +47,20 @@ export interface InThread {
   readonly isGiven: boolean;
 }
 
+/** The policies of a plan that the fast path can decide on. Undefined if the plan's rows or policies need the general path. */
+export function inlinePolicies({ policies, inherit, width }: Plan): readonly Plain[] | undefined {
+  return inherit === undefined && policies.every(isPlain) && width <= INLINE ? policies : undefined;
+}
+
 /**
- * Creates the fast path of a plan. Returns undefined if one of the plan's rows or policies needs the general path. `seed` and
- * `measure` are those of the plan's space.
+ * Creates the fast path of a thread. It is one function for all plans, because V8 treats captured variables as constants only in a
+ * function that was created once. With a function for each plan, a check took a quarter longer as soon as there were two limiters.
  */
-export function inlineTake(
-  { layout, lock, weights, time, isGiven }: InThread,
-  plan: Plan,
-  seed: Int32Array,
-  measure: number,
-): InlineTake | undefined {
-  const policies = plan.policies.filter(isPlain);
-  if (plan.inherit !== undefined || policies.length < plan.policies.length || plan.width > INLINE)
-    return undefined;
-  const [only] = policies;
+export function inlineTake({ layout, lock, weights, time, isGiven }: InThread): InlineTake {
   const { words, cells, bucketsAt, buckets, slotLinksAt, slotsAt } = layout;
   const row: Cells = new Float64Array(INLINE);
 
-  return function take(key, cost) {
+  return function take({ policies, row: seed, measure }, key, cost) {
     // Read before the lock is taken, so that the lock is held for less time.
     let now = isGiven ? 0 : time();
     fingerprint(key, seed);
@@ -63,7 +68,7 @@ export function inlineTake(
     const tagHigh = high;
     const head = headOf(layout, tagHigh);
     const token = lock.nextToken();
-    if (Atomics.compareExchange(words, head + LOCK, 0, token) !== 0) return undefined;
+    if (Atomics.compareExchange(words, head + LOCK, 0, token) !== 0 && !lock.spin(head)) return undefined;
     let decision: Decision | undefined;
     let held = token;
     let isReleased = false;
@@ -83,9 +88,11 @@ export function inlineTake(
         const from = (slot >> 1) + ROW_CELL;
         for (let i = 0; i < INLINE; i++) row[i] = cells[from + i];
         decision =
-          policies.length === 1 ? takeOne(only, row, 0, now, cost) : takeAll(policies, row, 0, now, cost);
+          policies.length === 1
+            ? takeOne(policies[0], row, 0, now, cost)
+            : takeAll(policies, row, 0, now, cost);
         // Nothing from here to `arm` allocates memory or waits, so a slow thread can be presumed dead only before this check.
-        if (decision.taken > 0 && Atomics.load(words, head + LOCK) === token) {
+        if (decision.taken > 0 && words[head + LOCK] === token) {
           const journal = head + JOURNAL;
           words[journal] = tagLow;
           words[journal + TAG_HIGH] = tagHigh;
@@ -107,7 +114,7 @@ export function inlineTake(
       }
     } finally {
       isReleased = Atomics.compareExchange(words, head + LOCK, held, 0) === held;
-      if (Atomics.load(words, head + WAITING) > 0) Atomics.notify(words, head + LOCK, 1);
+      if (words[head + WAITING] > 0) Atomics.notify(words, head + LOCK, 1);
     }
     // If the lock was lost during the change, the next holder has completed the change.
     return isReleased || held !== token ? decision : undefined;

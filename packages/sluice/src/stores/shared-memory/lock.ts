@@ -55,18 +55,25 @@ export class Lock {
     return Atomics.compareExchange(this.words, head + LOCK, 0, this.token) === 0;
   }
 
-  /** Waits until this thread holds the lock of the stripe, after `tryTake` or `tryTakeToo` did not get it. */
-  wait(head: number): Hold {
+  /** Takes the lock if it becomes free soon, after another attempt to take it with the same token did not get it. */
+  spin(head: number): boolean {
     const { words, token } = this;
     const at = head + LOCK;
     for (let i = 0, pause = 1; i < SPINS; i++) {
-      if (Atomics.load(words, at) === 0 && Atomics.compareExchange(words, at, 0, token) === 0) return 'free';
+      if (Atomics.load(words, at) === 0 && Atomics.compareExchange(words, at, 0, token) === 0) return true;
       for (let n = 0; n < pause; n++);
       if (pause < LONGEST_PAUSE) pause *= 2;
     }
+    return false;
+  }
+
+  /** Waits until this thread holds the lock of the stripe, after `tryTake` or `tryTakeToo` did not get it. */
+  wait(head: number): Hold {
+    if (this.spin(head)) return 'free';
+    const { words, token } = this;
     Atomics.add(words, head + WAITING, 1);
     try {
-      return this.sleepFor(at, token);
+      return this.sleepFor(head + LOCK, token);
     } finally {
       Atomics.sub(words, head + WAITING, 1);
     }

@@ -19,7 +19,7 @@ import {
   UNIT,
   weightBits,
 } from './layout.ts';
-import { inlineTake } from './inline-take.ts';
+import { inlinePolicies, inlineTake } from './inline-take.ts';
 import { Rows } from './rows.ts';
 import { isUntouched, Scratch } from './scratch.ts';
 import { decideAll, type RowTake } from './take-all.ts';
@@ -95,6 +95,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   const clock = clockOf('sharedMemory.clock', given);
   const time = given === undefined ? threadClock(layout) : () => clock.now();
   const thread = { layout, lock: rows.lock, weights, time, isGiven: given !== undefined };
+  const take = inlineTake(thread);
   const block = new Float64Array(1);
   const spaces = new WeakMap<Plan, Space>();
   /** The rows of a limiter's versions, by name and signature, so that a reset in this thread reaches all of them. */
@@ -225,11 +226,11 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     taker(plan) {
       // A wrapper that copied this object and replaced `apply` must see every hit.
       if (this.apply !== apply) return undefined;
-      const space = spaceOf(plan);
-      const take = inlineTake(thread, plan, space.row, space.measure);
-      if (take === undefined) return undefined;
+      const policies = inlinePolicies(plan);
+      if (policies === undefined) return undefined;
+      const inline = { ...spaceOf(plan), policies };
       return (key, cost) => {
-        const decision = Atomics.load(words, BLOCKED) === 0 ? take(key, cost) : undefined;
+        const decision = words[BLOCKED] === 0 ? take(inline, key, cost) : undefined;
         return decision ?? apply({ verb: 'take', plan, key, cost, mode: 'whole', span: 0 });
       };
     },

@@ -3,7 +3,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { createLimiter, gcra, memory } from '../../../src/index.ts';
 import type { Hit } from '../../../src/engine/contract.ts';
 import { decide } from '../../../src/engine/decide.ts';
-import { inlineTake } from '../../../src/stores/shared-memory/inline-take.ts';
+import { inlinePolicies, inlineTake } from '../../../src/stores/shared-memory/inline-take.ts';
 import { sharedMemory } from '../../../src/stores/shared-memory/index.ts';
 import { INLINE, type Layout, layoutOf, ROW_CELL } from '../../../src/stores/shared-memory/layout.ts';
 import { Lock } from '../../../src/stores/shared-memory/lock.ts';
@@ -93,10 +93,11 @@ test('a thread that dies at any point of a take leaves either the old row or the
       time: () => START + 1000,
       isGiven: true,
     };
-    const take = inlineTake(thread, hit.plan, seed, 1);
+    const policies = inlinePolicies(hit.plan) ?? [];
+    const take = inlineTake(thread);
     let isDead = false;
     try {
-      expect(take?.('k', 1)?.remaining).toBe(8);
+      expect(take({ policies, row: seed, measure: 1 }, 'k', 1)?.remaining).toBe(8);
     } catch (error) {
       expect(String(error)).toContain('dead');
       isDead = true;
