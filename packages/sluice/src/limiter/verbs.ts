@@ -74,7 +74,7 @@ export function verbsOf(
   latest: (of: Decision, places: number) => MaybePromise<Decision>,
 ): Verbs {
   const planOf = (key: string, tier?: string): Plan => plans.of(keyOf(key), tier);
-  const takeBase = plans.base === undefined ? undefined : store.taker?.(plans.base);
+  const takeBase = plans.base === undefined ? undefined : takerFor(store, plans.base);
 
   function giveBack(
     verb: 'refund' | 'release' | 'settle',
@@ -100,7 +100,7 @@ export function verbsOf(
 
   return {
     take(key, options) {
-      // The most frequent calls, take(key) and take(key, 3), create no hit if the store has a fast path.
+      // The most frequent calls, take(key) and take(key, 3), need no options, and no hit if the store has a fast path.
       if (takeBase !== undefined && typeof key === 'string') {
         if (options === undefined) return takeBase(key, 1);
         if (typeof options === 'number' && options > 0) return takeBase(key, checkCost(options));
@@ -162,6 +162,14 @@ export function verbsOf(
       return answer;
     },
   };
+}
+
+/** Returns a function that takes from this plan in mode 'whole'. */
+function takerFor(store: Store, plan: Plan): (key: string, cost: number) => MaybePromise<Decision> {
+  return (
+    store.taker?.(plan) ??
+    ((key, cost) => store.apply({ plan, key, cost, keep: undefined, verb: 'take', mode: 'whole', span: 0 }))
+  );
 }
 
 const MODES = ['whole', 'partial', 'always'] as const;

@@ -3,7 +3,7 @@ import { clockOf, systemClock } from '../../internal/clock.ts';
 import type { Decision, MaybePromise, Millis, Store } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { checkOptionNames } from '../../internal/options.ts';
-import { inBatches } from './batches.ts';
+import { inBatches, type Send } from './batches.ts';
 import { GUARDED, guarded, type GuardedOptions } from './guarded.ts';
 import type { Rows } from './swap-store.ts';
 
@@ -84,12 +84,18 @@ export function casStore<Version>(
   const putOne = async ({ key, value, version, expiresInMs }: CasPut<Version>) =>
     service.put(key, value, version, expiresInMs);
   const many = service as Required<CasService<Version>>;
+  const getMany = inBatches(async (keys: readonly string[]) => many.getMany(keys));
+  const putMany = inBatches(async (puts: readonly CasPut<Version>[]) => many.putMany(puts));
   const find =
-    service.getMany === undefined ? getOne : inBatches(async (keys: readonly string[]) => many.getMany(keys));
-  const write =
-    service.putMany === undefined
-      ? putOne
-      : inBatches(async (puts: readonly CasPut<Version>[]) => many.putMany(puts));
+    service.getMany === undefined
+      ? getOne
+      : (key: string) =>
+          new Promise<CasFound<Version> | undefined | null>((resolve, reject) =>
+            getMany(key, resolve, reject),
+          );
+  const write: Send<CasPut<Version>, boolean> = service.putMany === undefined
+    ? (put, resolve, reject) => void putOne(put).then(resolve, reject)
+    : putMany;
 
   const rows: Rows = {
     async get(key) {
@@ -97,8 +103,9 @@ export function casStore<Version>(
       const now = time ?? found?.now ?? systemClock.now();
       return { value: found?.value, version: found?.version, now, sure: true };
     },
-    put: (key, { version }, value, expiresInMs) =>
-      write({ key, value, version: version as Version | undefined, expiresInMs }),
+    put({ key, found: { version }, value, expiresIn }, resolve, reject) {
+      write({ key, value, version: version as Version | undefined, expiresInMs: expiresIn }, resolve, reject);
+    },
   };
   return { ...guarded(rows, options), backend: service };
 }

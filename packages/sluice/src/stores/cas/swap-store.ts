@@ -7,6 +7,7 @@
  */
 import type { Clock, Decision, Hit, MaybePromise, Millis, Store } from '../../engine/contract.ts';
 import { futureInstant, isInFuture } from '../../engine/decide.ts';
+import { isPromise } from '../../internal/maybe-promise.ts';
 import {
   dismiss,
   PATIENCE,
@@ -16,9 +17,10 @@ import {
   TRIES,
   type Waiting,
 } from './attempts.ts';
+import type { Send } from './batches.ts';
 import { digestOf, idOf, isLong } from './key.ts';
 import { rowTimes } from './row-time.ts';
-import { decideAll, numbersIn, writtenAt } from './row.ts';
+import { decideAll, numbersIn, type Outcome, writtenAt } from './row.ts';
 import { manyTaker } from './swap-many.ts';
 
 export interface Found {
@@ -33,10 +35,10 @@ export interface Rows {
   /** Returns the row. If `sure` is true, the row must be read from the service now, not taken from memory. */
   get(key: string, sure: boolean): MaybePromise<Found>;
   /**
-   * Writes the value and returns true if the row has not changed since it was found. Otherwise returns the current row, or false
-   * if the current row is not known.
+   * Writes the value and calls `resolve` with true if the row has not changed since it was found. Otherwise calls `resolve` with
+   * the current row, or with false if the current row is not known.
    */
-  put(key: string, found: Found, value: Uint8Array, expiresIn: Millis): Promise<true | false | Found>;
+  readonly put: Send<Write, true | false | Found>;
   /**
    * Writes all values in one atomic step and returns true if none of the rows has changed since it was found. Otherwise writes
    * nothing and returns false. Undefined if the service cannot write several rows in one step.
@@ -59,6 +61,9 @@ interface Pending extends Waiting {
 
 /** The hits that wait for a key's next round. */
 interface Line {
+  readonly id: string;
+  /** The key of the row. Undefined until it has been computed, if `id` is too long for a service. */
+  key: string | undefined;
   waiting: Pending[];
   /** When the current round began. */
   since: Millis;
@@ -78,6 +83,8 @@ export function swapStore(
 ): Store<Promise<Decision>> {
   /** The keys that have a round under way. */
   const lines = new Map<string, Line>();
+  /** The lines whose first round begins at the end of the tick. */
+  let starting: Line[] = [];
   const timeOf = steady ? rowTimes(rows) : undefined;
   const takeAll = rows.putAll && manyTaker(rows, rows.putAll, timeOf, keep, deadline);
 
@@ -92,28 +99,119 @@ export function swapStore(
         return;
       }
       if (line !== undefined) dismiss(line.waiting);
-      const started: Line = { waiting: [pending], since: now };
+      const started: Line = { id, key: isLong(id) ? undefined : id, waiting: [pending], since: now };
       lines.set(id, started);
       // Starts at the end of the tick, so that hits of one tick are decided in one round.
-      void Promise.resolve().then(() => serve(id, started));
+      if (starting.push(started) === 1) void Promise.resolve().then(startAll);
     });
   }
 
-  async function serve(id: string, line: Line): Promise<void> {
-    while (line.waiting.length > 0) {
-      const batch = line.waiting.splice(0);
-      line.since = performance.now();
-      try {
-        const key = isLong(id) ? await digestOf(id) : id;
-        const lost = await round(key, batch);
-        // After a contested round, gives other processes a turn, while hits of this process accumulate.
-        if (lost > 1) await pause(lost);
-      } catch (error) {
-        // A write that failed may have been applied nevertheless, so it is not repeated.
-        for (const { reject } of batch) reject(error);
-      }
+  function startAll(): void {
+    const started = starting;
+    starting = [];
+    for (const line of started) serve(line);
+  }
+
+  /** Begins a round with the hits that wait. If none do, the line ends. */
+  function serve(line: Line): void {
+    const { id, key, waiting: batch } = line;
+    if (batch.length === 0) {
+      if (lines.get(id) === line) lines.delete(id);
+      return;
     }
-    if (lines.get(id) === line) lines.delete(id);
+    line.since = performance.now();
+    if (key === undefined) {
+      void digestOf(id).then(
+        (digest) => {
+          line.key = digest;
+          serve(line);
+        },
+        (error: unknown) => fail(line, line.waiting.splice(0), error),
+      );
+      return;
+    }
+    line.waiting = [];
+    if (removeOverdue(batch)) find(line, key, batch, false, 0);
+    else serve(line);
+  }
+
+  /** Looks for the row, and then makes an attempt. If the row is remembered, no promise is needed. */
+  function find(line: Line, key: string, batch: Pending[], isSure: boolean, lost: number): void {
+    try {
+      const found = rows.get(key, isSure);
+      if (isPromise(found))
+        found.then(
+          (read) => attempt(line, key, batch, read, lost),
+          (error: unknown) => fail(line, batch, error),
+        );
+      else attempt(line, key, batch, found, lost);
+    } catch (error) {
+      fail(line, batch, error);
+    }
+  }
+
+  /** Decides on the hits and writes the row. `lost` is how many attempts failed because another process had changed the row. */
+  function attempt(line: Line, key: string, batch: Pending[], found: Found, lost: number): void {
+    let outcome: Outcome | undefined;
+    try {
+      outcome = outcomeOf(key, batch, found, lost);
+    } catch (error) {
+      fail(line, batch, error);
+      return;
+    }
+    const change = outcome?.change;
+    const finish = (): void => {
+      for (let i = 0; i < batch.length; i++) batch[i].resolve((outcome as Outcome).decisions[i]);
+      end(line, lost);
+    };
+    if (outcome === undefined) end(line, lost);
+    else if (change !== undefined)
+      rows.put(
+        { key, found, value: change.value, expiresIn: change.expiresIn },
+        (instead) => {
+          if (instead === true) finish();
+          else if (lost === 0 && isNews(instead, found)) attempt(line, key, batch, instead, 1);
+          else void tryAgain(line, key, batch, lost + 1);
+        },
+        (error) => fail(line, batch, error),
+      );
+    else if (found.sure) finish();
+    else find(line, key, batch, true, lost);
+  }
+
+  /** Applies the hits to the row. Returns undefined if no hits are left. */
+  function outcomeOf(key: string, batch: Pending[], found: Found, lost: number): Outcome | undefined {
+    // A hit that was decided must also be written, so a hit may be removed only before it is decided.
+    if (!removeOverdue(batch)) return undefined;
+    if (lost >= TRIES) throw tooManyConflicts();
+    const numbers = numbersIn(found.value);
+    const now = timeOf?.(key, writtenAt(numbers), found.now) ?? found.now;
+    if (!removeFuture(batch, now)) return undefined;
+    return decideAll(
+      batch.map(({ hit }) => hit),
+      numbers,
+      now,
+      keep,
+    );
+  }
+
+  /** Makes another attempt after a conflict, with a row that is read then. */
+  async function tryAgain(line: Line, key: string, batch: Pending[], lost: number): Promise<void> {
+    if (lost > 1) await pause(lost);
+    if (removeOverdue(batch)) find(line, key, batch, true, lost);
+    else end(line, lost);
+  }
+
+  /** A write that failed may have been applied nevertheless, so it is not repeated. */
+  function fail(line: Line, batch: readonly Pending[], error: unknown): void {
+    for (const { reject } of batch) reject(error);
+    serve(line);
+  }
+
+  /** Ends a round. After a contested round, gives other processes a turn, while hits of this process accumulate. */
+  function end(line: Line, lost: number): void {
+    if (lost > 1) void pause(lost).then(() => serve(line));
+    else serve(line);
   }
 
   /** Rejects the hits that refer to a charge in the future, and removes them. Returns whether any hits are left. */
@@ -127,43 +225,6 @@ export function swapStore(
     return batch.length > 0;
   }
 
-  /** Decides on the hits of one key. Returns how many attempts failed because another process had changed the row. */
-  async function round(key: string, batch: Pending[]): Promise<number> {
-    let lost = 0;
-    if (!removeOverdue(batch)) return lost;
-    let found = await rows.get(key, false);
-    while (lost < TRIES) {
-      // A hit that was decided must also be written, so a hit may be removed only before it is decided.
-      if (!removeOverdue(batch)) return lost;
-      const numbers = numbersIn(found.value);
-      const now = timeOf?.(key, writtenAt(numbers), found.now) ?? found.now;
-      if (!removeFuture(batch, now)) return lost;
-      const { decisions, change } = decideAll(
-        batch.map(({ hit }) => hit),
-        numbers,
-        now,
-        keep,
-      );
-      const instead =
-        change === undefined ? found.sure : await rows.put(key, found, change.value, change.expiresIn);
-      if (instead === true) {
-        for (const [i, { resolve }] of batch.entries()) resolve(decisions[i]);
-        return lost;
-      }
-      if (change !== undefined) {
-        lost++;
-        if (lost === 1 && instead !== false) {
-          found = instead;
-          continue;
-        }
-        if (lost > 1) await pause(lost);
-      }
-      if (!removeOverdue(batch)) return lost;
-      found = await rows.get(key, true);
-    }
-    throw tooManyConflicts();
-  }
-
   return {
     clock,
     apply,
@@ -173,4 +234,12 @@ export function swapStore(
     },
     close() {},
   };
+}
+
+/**
+ * Whether a failed write has returned a row on which another attempt may succeed. If the version is still the one that was found, the
+ * row may be locked, and its writer is about to replace it.
+ */
+function isNews(instead: Found | boolean, found: Found): instead is Found {
+  return typeof instead === 'object' && (instead.sure || instead.version !== found.version);
 }

@@ -2,6 +2,7 @@
 import type { Millis } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { warnOnce } from '../../internal/warn.ts';
+import { acceptsStatements, pgStatement } from './pg-statement.ts';
 
 /**
  * A Pool or Client from pg or from a library that imitates pg, `sql` from postgres.js, or any object that has a method
@@ -13,19 +14,30 @@ export interface Statement {
   /** The name under which a connection keeps the prepared statement. Undefined if it is not prepared. */
   readonly name: string | undefined;
   readonly text: string;
+  /** The names of the resulting columns. A `value` is bytes, a `version` is text, and every other column is a number. */
+  readonly columns: readonly string[];
 }
 
-type Row = Readonly<Record<string, unknown>>;
+/** A resulting row. */
+export type Reply = Readonly<Record<string, unknown>>;
 
 /** Runs a statement and returns the resulting rows. */
-export type Run = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
+export type Run = (statement: Statement, values: readonly unknown[]) => Promise<readonly Reply[]>;
 
-type Query = (query: unknown, values?: readonly unknown[]) => Promise<{ readonly rows: readonly Row[] }>;
+interface Result {
+  readonly rows: readonly Reply[];
+}
+type Query = (query: unknown, values?: readonly unknown[]) => Promise<Result>;
+type QueryWithCallback = (
+  query: unknown,
+  values: undefined,
+  callback: (error: unknown, result?: Result) => void,
+) => void;
 type Unsafe = (
   text: string,
   values: readonly unknown[],
   options: { readonly prepare: boolean },
-) => Promise<readonly Row[]>;
+) => Promise<readonly Reply[]>;
 
 /**
  * Recognizes a client by its shape. If `prepare` is true, each connection parses and plans a statement only once. `deadline` is
@@ -47,9 +59,26 @@ export function runnerOf(client: PostgresClient, prepare: boolean, deadline: Mil
   // Only `pg` supports named statements. Its `Pool` and `Client` are event emitters, which is how we recognize them.
   const run: Run =
     prepare && 'on' in client
-      ? async ({ name, text }, values) => (await query.call(client, { name, text, values })).rows
+      ? acceptsStatements(client)
+        ? described(client, query)
+        : async ({ name, text }, values) => (await query.call(client, { name, text, values })).rows
       : async ({ text }, values) => (await query.call(client, text, values)).rows;
   return 'waitingCount' in client ? watched(run, client as Pool, deadline) : run;
+}
+
+/** Runs prepared statements whose columns are known, so that the server does not describe them. */
+function described(client: object, query: Query): Run {
+  const queryWithCallback = query as unknown as QueryWithCallback;
+  return (statement, values) => {
+    const { name, text } = statement;
+    if (name === undefined) return query.call(client, text, values).then(({ rows }) => rows);
+    return new Promise((resolve, reject) => {
+      queryWithCallback.call(client, pgStatement(name, statement, values), undefined, (error, result) => {
+        if (result === undefined) reject(error);
+        else resolve(result.rows);
+      });
+    });
+  };
 }
 
 interface Emitter {

@@ -10,7 +10,7 @@ import { inBatches } from '../cas/batches.ts';
 import type { Found, Rows, Write } from '../cas/swap-store.ts';
 import type { Run, Statement } from './client.ts';
 import { explained, isConflict } from './faults.ts';
-import { arrayOfBytes, arrayOfKeys, arrayOfNumbers, LATEST, statementsFor } from './sql.ts';
+import { arrayOf, LATEST, listOf, statementsFor } from './sql.ts';
 
 type Known = Pick<Found, 'value' | 'version'>;
 
@@ -24,6 +24,8 @@ interface Reply {
   readonly version: string | null;
   readonly now: Millis;
 }
+
+const UNKNOWN: Known = { value: undefined, version: undefined };
 
 /** Maximum number of rows to remember, and maximum size of each in bytes. */
 const REMEMBERED = 10_000;
@@ -61,11 +63,11 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
     }
   }
 
-  function remember(key: string, { value, version }: Known): void {
+  function remember(key: string, known: Known): void {
     remembered.delete(key);
-    if (value === undefined || value.byteLength > LARGEST) return;
+    if (known.value === undefined || known.value.byteLength > LARGEST) return;
     if (remembered.size >= REMEMBERED) remembered.delete(remembered.keys().next().value as string);
-    remembered.set(key, { value, version });
+    remembered.set(key, known);
   }
 
   /** Reads a reply. `sure` is false if the row may have been replaced after the statement began. */
@@ -79,7 +81,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
   async function readMany(keys: readonly string[]): Promise<Found[]> {
     const isOne = keys.length === 1;
     const replies = await repeated(() =>
-      isOne ? ask(statements.read, keys) : ask(statements.readMany, [arrayOfKeys(keys)]),
+      isOne ? ask(statements.read, keys) : ask(statements.readMany, [listOf(keys)]),
     );
     ahead = Math.max(ahead, replies[0].now - performance.now());
     const found: Found[] = [];
@@ -88,12 +90,13 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
   }
 
   function get(key: string, sure: boolean): Found | Promise<Found> {
-    return sure || ahead === -Infinity ? read(key) : recall(key);
+    if (!sure && ahead > -Infinity) return recall(key);
+    return new Promise((resolve, reject) => read(key, resolve, reject));
   }
 
   /** Returns the row that the store remembers, or no row if it assumes that the key is new. */
   function recall(key: string): Found {
-    const { value, version } = remembered.get(key) ?? { value: undefined, version: undefined };
+    const { value, version } = remembered.get(key) ?? UNKNOWN;
     return { value, version, now: clock?.now() ?? ahead + performance.now(), sure: false };
   }
 
@@ -136,11 +139,11 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
       outcomes[n] = foundIn(key, reply, reply.value !== null && (isOther || !isInTime));
     }
     let written = 0;
-    for (const [i, { key, value }] of batch.entries()) {
-      if (outcomes[i] !== true) continue;
+    batch.forEach(({ key, value }, i) => {
+      if (outcomes[i] !== true) return;
       written++;
       remember(key, { value, version });
-    }
+    });
     countWrites(written);
     return outcomes;
   }
@@ -187,14 +190,14 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
     const absent = batch.filter(({ found }) => found.version === undefined).map(({ key }) => key);
     if (absent.length === 0) return batch;
     const version = newVersion();
-    await ask(statements.insertEmpty, [arrayOfKeys(absent), version, RETAINED]);
+    await ask(statements.insertEmpty, [listOf(absent), version, RETAINED]);
     return batch.map((row) =>
       row.found.version === undefined ? { ...row, found: { ...row.found, version } } : row,
     );
   }
 
-  const put: Rows['put'] = (key, found, value, expiresIn) =>
-    write({ key, found, value, expiresIn: expiresIn + RETAINED });
+  const put: Rows['put'] = ({ key, found, value, expiresIn }, resolve, reject) =>
+    write({ key, found, value, expiresIn: expiresIn + RETAINED }, resolve, reject);
 
   function countWrites(written: number): void {
     writes += written;
@@ -221,12 +224,24 @@ function newVersion(): string {
   return String(Math.floor(Math.random() * Number.MAX_SAFE_INTEGER) + 1);
 }
 
-function columnsOf(batch: readonly Write[]): string[] {
+/** The first parameters of a statement that writes many rows. */
+function columnsOf(batch: readonly Write[]): unknown[] {
+  const sizes = batch.map(({ value }) => value.byteLength);
+  const starts: number[] = [];
+  let size = 0;
+  for (const one of sizes) {
+    starts.push(size + 1);
+    size += one;
+  }
+  const values = Buffer.allocUnsafe(size);
+  for (let i = 0; i < batch.length; i++) values.set(batch[i].value, starts[i] - 1);
   return [
-    arrayOfKeys(batch.map(({ key }) => key)),
-    arrayOfBytes(batch.map(({ value }) => value)),
-    arrayOfNumbers(batch.map(({ expiresIn }) => expiresIn)),
-    arrayOfNumbers(batch.map(({ found }) => found.version ?? 0)),
+    listOf(batch.map(({ key }) => key)),
+    values,
+    arrayOf(starts),
+    arrayOf(sizes),
+    arrayOf(batch.map(({ expiresIn }) => expiresIn)),
+    arrayOf(batch.map(({ found }) => found.version ?? 0)),
   ];
 }
 

@@ -50,8 +50,9 @@ export interface Statements {
    */
   readonly update: Statement;
   /**
-   * Arrays of keys, values, milliseconds to keep them and expected versions (0: no row); then the new version of all of
-   * them, and the latest and earliest time of their decisions, or 0 → n, value, version, now.
+   * A list of keys; their values, one after the other; arrays of the values' starts and sizes, milliseconds to keep them and
+   * expected versions (0: no row); then the new version of all of them, and the latest and earliest time of their decisions, or 0
+   * → n, value, version, now.
    */
   readonly writeMany: Statement;
   /** keys, version, milliseconds to keep them. Inserts rows that do not exist. An empty row is read as a new key. */
@@ -68,6 +69,8 @@ export interface Statements {
  */
 export const LATEST: Millis = 1000;
 
+/** The columns of a statement that returns rows of the table. */
+const ROW = ['n', 'value', 'version', 'now'];
 /** Maximum length of a statement's name. pg warns about longer names. */
 const LONGEST_NAME = 63;
 
@@ -77,22 +80,29 @@ export function statementsFor(table: string): Statements {
   const inTime = `($5::float8 = 0 OR ${time} BETWEEN $5::float8 AND $5::float8 + ${LATEST})`;
   const isExpected = `version = $6::bigint AND ${inTime}`;
   const expires = "clock_timestamp() + $4::float8 * interval '1 ms'";
-  const named = (what: string, text: string): Statement => {
+  const keys = "string_to_array($1::text, E'\\n')";
+  const asked = `SELECT key, substr($2::bytea, start, size) AS value, keep, expected, n
+  FROM unnest(${keys}, $3::text::int[], $4::text::int[], $5::text::float8[], $6::text::bigint[])
+    WITH ORDINALITY AS a(key, start, size, keep, expected, n)`;
+  const named = (what: string, columns: readonly string[], text: string): Statement => {
     const full = `sluice ${what} ${table}`;
-    return { name: full.length > LONGEST_NAME ? undefined : full, text };
+    return { name: full.length > LONGEST_NAME ? undefined : full, text, columns };
   };
   return {
     read: named(
       'read',
+      ROW,
       `SELECT 0 AS n, r.value, r.version::text, ${time} AS now FROM (SELECT) one LEFT JOIN ${name} r ON r.key = $1`,
     ),
     readMany: named(
       'read many',
+      ROW,
       `SELECT a.n::int - 1 AS n, r.value, r.version::text, ${time} AS now
-FROM unnest($1::text::text[]) WITH ORDINALITY AS a(key, n) LEFT JOIN ${name} r ON r.key = a.key`,
+FROM unnest(${keys}) WITH ORDINALITY AS a(key, n) LEFT JOIN ${name} r ON r.key = a.key`,
     ),
     insert: named(
       'insert',
+      ROW,
       `WITH put AS (
   INSERT INTO ${name} (key, value, version, expires)
   SELECT $1::text, $2::bytea, $3::bigint, ${expires} WHERE ${inTime}
@@ -106,6 +116,7 @@ FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM put) THEN 0 END AS n) lost LEFT J
     // expiry unchanged.
     update: named(
       'update',
+      ['value', 'version', 'now'],
       `UPDATE ${name} SET value = CASE WHEN ${isExpected} THEN $2::bytea ELSE value END,
   version = CASE WHEN ${isExpected} THEN $3::bigint ELSE version END,
   expires = CASE WHEN expires >= ${expires} THEN expires ELSE ${expires} + $4::float8 * interval '0.5 ms' END
@@ -116,22 +127,22 @@ WHERE key = $1 RETURNING CASE WHEN version <> $3::bigint THEN value END AS value
     // A locked row is skipped, because its writer is about to replace it.
     writeMany: named(
       'write many',
+      ROW,
       `WITH clock AS MATERIALIZED (SELECT ${time} AS now), asked AS MATERIALIZED (
-  SELECT * FROM unnest($1::text::text[], $2::text::bytea[], $3::text::float8[], $4::text::bigint[])
-    WITH ORDINALITY AS a(key, value, keep, expected, n)
+  ${asked}
 ), due AS MATERIALIZED (
-  SELECT asked.* FROM asked, clock WHERE $6::float8 = 0 OR now BETWEEN $6::float8 AND $7::float8 + ${LATEST}
+  SELECT asked.* FROM asked, clock WHERE $8::float8 = 0 OR now BETWEEN $8::float8 AND $9::float8 + ${LATEST}
 ), held AS MATERIALIZED (
   SELECT r.key, due.value, due.expected, due.keep * interval '1 ms' AS keep
   FROM due JOIN ${name} r ON r.key = due.key WHERE due.expected > 0 AND r.version = due.expected
   ORDER BY r.key FOR UPDATE OF r SKIP LOCKED
 ), changed AS (
-  UPDATE ${name} r SET value = held.value, version = $5::bigint,
+  UPDATE ${name} r SET value = held.value, version = $7::bigint,
     expires = CASE WHEN r.expires >= clock_timestamp() + held.keep THEN r.expires ELSE clock_timestamp() + held.keep * 1.5 END
   FROM held WHERE r.key = held.key AND r.version = held.expected RETURNING r.key
 ), added AS (
   INSERT INTO ${name} (key, value, version, expires)
-  SELECT key, value, $5::bigint, clock_timestamp() + keep * interval '1 ms' FROM due WHERE expected = 0 ORDER BY key COLLATE "C"
+  SELECT key, value, $7::bigint, clock_timestamp() + keep * interval '1 ms' FROM due WHERE expected = 0 ORDER BY key COLLATE "C"
   ON CONFLICT (key) DO NOTHING RETURNING key
 )
 SELECT lost.n, lost.value, lost.version, clock.now FROM clock LEFT JOIN (
@@ -141,32 +152,35 @@ SELECT lost.n, lost.value, lost.version, clock.now FROM clock LEFT JOIN (
     ),
     insertEmpty: named(
       'insert empty',
+      [],
       `INSERT INTO ${name} (key, value, version, expires)
 SELECT key, '', $2::bigint, clock_timestamp() + $3::float8 * interval '1 ms'
-FROM unnest($1::text::text[]) AS a(key) ORDER BY key COLLATE "C" ON CONFLICT (key) DO NOTHING`,
+FROM unnest(${keys}) AS a(key) ORDER BY key COLLATE "C" ON CONFLICT (key) DO NOTHING`,
     ),
     // Waits for locked rows. If two of these statements skipped each other's rows, neither of them would write. Rows are locked in
     // key order, and nothing is written before all of them are locked, so two of these statements never deadlock.
     writeAll: named(
       'write all',
+      ['n', 'now'],
       `WITH asked AS MATERIALIZED (
-  SELECT * FROM unnest($1::text::text[], $2::text::bytea[], $3::text::float8[], $4::text::bigint[]) AS a(key, value, keep, expected)
+  ${asked}
 ), held AS MATERIALIZED (
   SELECT r.key, asked.value, asked.keep * interval '1 ms' AS keep
   FROM asked JOIN ${name} r ON r.key = asked.key WHERE r.version = asked.expected ORDER BY r.key FOR UPDATE OF r
 ), complete AS MATERIALIZED (
   SELECT count(*) AS held, ${time} AS now FROM held
 ), changed AS (
-  UPDATE ${name} r SET value = held.value, version = $5::bigint,
+  UPDATE ${name} r SET value = held.value, version = $7::bigint,
     expires = CASE WHEN r.expires >= clock_timestamp() + held.keep THEN r.expires ELSE clock_timestamp() + held.keep * 1.5 END
   FROM held, complete WHERE r.key = held.key AND complete.held = (SELECT count(*) FROM asked)
-    AND ($6::float8 = 0 OR complete.now BETWEEN $6::float8 AND $7::float8 + ${LATEST})
+    AND ($8::float8 = 0 OR complete.now BETWEEN $8::float8 AND $9::float8 + ${LATEST})
   RETURNING 1
 )
 SELECT (SELECT count(*)::int FROM changed) AS n, now FROM complete`,
     ),
     clean: named(
       'clean',
+      ['cleaned'],
       `WITH gone AS (
   DELETE FROM ${name} WHERE key = ANY (ARRAY (
     SELECT key FROM ${name} WHERE expires < now() ORDER BY expires LIMIT $1::int FOR UPDATE SKIP LOCKED
@@ -177,18 +191,13 @@ SELECT count(*)::int AS cleaned FROM gone`,
   };
 }
 
-/** Encodes an array of keys as text, which every client passes on unchanged. */
-export function arrayOfKeys(keys: readonly string[]): string {
-  return `{${keys.map((key) => `"${key.replaceAll(/["\\]/g, '\\$&')}"`).join()}}`;
+/** Encodes keys as one text, because no key contains a line break. */
+export function listOf(keys: readonly string[]): string {
+  return keys.join('\n');
 }
 
-export function arrayOfBytes(values: readonly Uint8Array[]): string {
-  const hex = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
-    Buffer.from(buffer, byteOffset, byteLength).toString('hex');
-  return `{${values.map((value) => `"\\\\x${hex(value)}"`).join()}}`;
-}
-
-export function arrayOfNumbers(numbers: readonly unknown[]): string {
+/** Encodes numbers as the text of an array, which every client passes on unchanged. */
+export function arrayOf(numbers: readonly unknown[]): string {
   return `{${numbers.join()}}`;
 }
 

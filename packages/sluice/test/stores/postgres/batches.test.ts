@@ -1,10 +1,10 @@
 /** Tests simultaneous checks of many keys, which must need few statements and be exact with default settings. */
-import type pg from 'pg';
+import pg from 'pg';
 import sqlOf from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLimiter, type Decision, type Limiter, memory } from '../../../src/index.ts';
 import type { MaybePromise } from '../../../src/engine/contract.ts';
-import { postgres } from '../../../src/stores/postgres/index.ts';
+import { migration, postgres } from '../../../src/stores/postgres/index.ts';
 import { CASES } from '../../support/policies.ts';
 import { punctually } from 'sluice-test-support/redis/watch.ts';
 import { type PostgresServer, postgresServer } from 'sluice-test-support/postgres/server.ts';
@@ -154,3 +154,48 @@ test('the Postgres store retries after deadlocks and serialization failures, and
   expect(admitted).toBe(250);
   expect(asked).toBeGreaterThan(10);
 }, 60_000);
+
+test('a check that waited for its key shares a statement with the next checks of callers that were answered at the same time', async () => {
+  const client = countingOn(pool);
+  const limiter = createLimiter('1000/h', { store: postgres(client, patient), name: 'next' });
+  await limiter.peek('any');
+  client.statements.length = 0;
+  const callers = keysOf(10).map(async (key) => {
+    await limiter.take(key);
+    await limiter.take(`another ${key}`);
+  });
+  // By now, the statement with the first checks of the callers is under way, so this check waits for its key.
+  await new Promise((resolve) => void setImmediate(resolve));
+  await Promise.all([...callers, limiter.take(keysOf(1)[0])]);
+  expect(client.statements.filter((text) => !text.includes('DELETE'))).toHaveLength(2);
+});
+
+test.each([
+  ['a single Client', () => new pg.Client(server.url)],
+  ['a Client in pipeline mode', () => new pg.Client({ connectionString: server.url, pipeline: true })],
+])('the Postgres store decides and denies over %s', async (name, create) => {
+  const client = create();
+  await client.connect();
+  const limiter = createLimiter('5/h', { store: postgres(client, { ...patient, onFailure: 'throw' }), name });
+  const decisions = [
+    ...(await takeEach(limiter, ['a', 'b', 'a'])),
+    await limiter.take('a', 3),
+    await limiter.take('a'),
+  ];
+  expect(decisions.map(({ remaining }) => remaining)).toEqual([4, 4, 3, 0, 0]);
+  expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, true, false]);
+  await client.end();
+});
+
+test('the Postgres store prepares a statement again after the server has rejected it', async () => {
+  const table = 'created_later';
+  // A pool would close the connection.
+  const client = new pg.Client(server.url);
+  await client.connect();
+  const store = postgres(client, { ...patient, onFailure: 'throw', table });
+  const limiter = createLimiter('5/h', { store, name: 'later' });
+  await expect(limiter.take('k')).rejects.toMatchObject({ code: 'ERR_TABLE' });
+  await client.query(migration({ table }));
+  expect((await limiter.take('k')).remaining).toBe(4);
+  await client.end();
+});

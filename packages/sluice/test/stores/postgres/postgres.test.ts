@@ -2,6 +2,7 @@ import pg from 'pg';
 import sqlOf from 'postgres';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createLimiter, type Decision, fixedWindow, type Limiter, SluiceError } from '../../../src/index.ts';
+import type { Found, Rows } from '../../../src/stores/cas/swap-store.ts';
 import { runnerOf } from '../../../src/stores/postgres/client.ts';
 import { migration, postgres } from '../../../src/stores/postgres/index.ts';
 import { postgresRows } from '../../../src/stores/postgres/rows.ts';
@@ -170,7 +171,10 @@ describe('the Postgres store', () => {
 });
 
 describe('the time of a decision', () => {
-  const value = new Uint8Array(64);
+  const write = (rows: Rows, key: string, found: Found) =>
+    new Promise<true | false | Found>((resolve, reject) =>
+      rows.put({ key, found, value: new Uint8Array(64), expiresIn: 60_000 }, resolve, reject),
+    );
 
   test.each([
     ['that is ahead of the server’s time is not written', 5000, false],
@@ -180,13 +184,13 @@ describe('the time of a decision', () => {
     swiftly(async (key) => {
       const rows = postgresRows(runnerOf(pool, true, 30_000), 'sluice');
       const absent = await rows.get(key, true);
-      const first = await rows.put(key, { ...absent, now: absent.now + off }, value, 60_000);
+      const first = await write(rows, key, { ...absent, now: absent.now + off });
       expect(first === true).toBe(written);
       expect((await rows.get(key, true)).value === undefined).toBe(!written);
 
-      await rows.put(key, absent, value, 60_000);
+      await write(rows, key, absent);
       const present = await rows.get(key, true);
-      const second = await rows.put(key, { ...present, now: present.now + off }, value, 60_000);
+      const second = await write(rows, key, { ...present, now: present.now + off });
       expect(second === true).toBe(written);
       // A rejection returns the current row, so the next attempt does not need to read it.
       if (!written) expect(second).toMatchObject({ version: present.version, sure: true });

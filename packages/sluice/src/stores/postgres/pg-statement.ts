@@ -1,0 +1,97 @@
+/**
+ * A prepared statement in the form that a client of pg runs without wrapping it. pg's own queries ask the server to describe the
+ * columns each time they run, although a prepared statement always has the same columns. Leaving that out saves a fifth of the
+ * time of a small statement, both in this process and on the server.
+ */
+import type { Reply, Statement } from './client.ts';
+
+type Callback = (error: unknown, result?: { readonly rows: readonly Reply[] }) => void;
+
+interface Submitted {
+  /** Set by pg. */
+  callback: Callback | undefined;
+}
+
+/** The part of pg's connection that sends a prepared statement. */
+interface Connection {
+  readonly stream: { cork?(): void; uncork?(): void };
+  readonly parsedStatements: Readonly<Record<string, string | undefined>>;
+  readonly submittedNamedStatements: Record<string, string | undefined>;
+  parse(statement: { readonly name: string; readonly text: string }): void;
+  bind(values: { readonly statement: string; readonly values: readonly (string | Uint8Array)[] }): void;
+  execute(): void;
+  sync(): void;
+}
+
+/** The members of a `Pool` or `Client` that show whether it accepts such a statement. */
+interface Accepting {
+  /** The class of a pool's clients. */
+  readonly Client?: { readonly Query?: { readonly prototype?: object } };
+  readonly options?: { readonly pipeline?: unknown };
+  readonly pipeline?: unknown;
+}
+
+/**
+ * Whether a client of pg accepts the statements of this file. A client that is built on libpq does not, and neither does a client
+ * in pipeline mode.
+ */
+export function acceptsStatements(client: object): boolean {
+  const { Client, options, pipeline } = client as Accepting;
+  const { Query } = Client ?? (client.constructor as NonNullable<Accepting['Client']>);
+  return Boolean(Query?.prototype && 'hasBeenParsed' in Query.prototype && !options?.pipeline && !pipeline);
+}
+
+/** How each column is read from its text. */
+const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
+  value: (text) => Buffer.from(text.slice(2), 'hex'),
+  version: (text) => text,
+};
+
+/** Creates an object that pg runs once, with these values, by calling its methods. */
+export function pgStatement(name: string, { text, columns }: Statement, values: readonly unknown[]): object {
+  const rows: Reply[] = [];
+  const submitted: Submitted = { callback: undefined };
+  return Object.assign(submitted, {
+    name,
+    text,
+    submit(connection: Connection): void {
+      const { stream, parsedStatements, submittedNamedStatements } = connection;
+      stream.cork?.();
+      try {
+        if ((parsedStatements[name] ?? submittedNamedStatements[name]) === undefined) {
+          connection.parse({ name, text });
+          submittedNamedStatements[name] = text;
+        }
+        connection.bind({ statement: name, values: values.map(parameter) });
+        connection.execute();
+        connection.sync();
+      } finally {
+        stream.uncork?.();
+      }
+    },
+    handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+      const row: Record<string, unknown> = {};
+      for (let i = 0; i < columns.length; i++) {
+        const field = fields[i];
+        row[columns[i]] = field === null ? null : (PARSERS[columns[i]] ?? Number)(field);
+      }
+      rows.push(row);
+    },
+    handleError(error: unknown): void {
+      submitted.callback?.(error);
+    },
+    handleReadyForQuery(): void {
+      submitted.callback?.(null, { rows });
+    },
+    handleRowDescription(): void {},
+    handleCommandComplete(): void {},
+    handleEmptyQuery(): void {},
+    handlePortalSuspended(): void {},
+  });
+}
+
+/** A parameter in the form that pg sends: bytes as they are, anything else as text. */
+function parameter(value: unknown): string | Uint8Array {
+  if (!(value instanceof Uint8Array)) return String(value);
+  return Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+}
