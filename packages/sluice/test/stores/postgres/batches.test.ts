@@ -173,6 +173,10 @@ test('a check that waited for its key shares a statement with the next checks of
 test.each([
   ['a single Client', () => new pg.Client(server.url)],
   ['a Client in pipeline mode', () => new pg.Client({ connectionString: server.url, pipeline: true })],
+  [
+    'a Client that receives bytes in the escape format',
+    () => new pg.Client({ connectionString: server.url, options: '-c bytea_output=escape' }),
+  ],
 ])('the Postgres store decides and denies over %s', async (name, create) => {
   const client = create();
   await client.connect();
@@ -184,6 +188,9 @@ test.each([
   ];
   expect(decisions.map(({ remaining }) => remaining)).toEqual([4, 4, 3, 0, 0]);
   expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, true, false]);
+  // A store that has written nothing must read the value.
+  const reader = createLimiter('5/h', { store: postgres(client, { ...patient, onFailure: 'throw' }), name });
+  expect((await reader.peek('a')).remaining).toBe(0);
   await client.end();
 });
 
