@@ -80,9 +80,8 @@ function closing(
   close: () => MaybePromise<unknown>,
 ): Store<Promise<Decision>> {
   return {
-    clock: store.clock,
+    ...store,
     backend: store.backend ?? store,
-    apply: (hit) => store.apply(hit),
     async close() {
       await store.close();
       await close();

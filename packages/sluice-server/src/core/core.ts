@@ -36,6 +36,8 @@ export interface Core {
    * string stays in memory.
    */
   readonly keepsKeys: boolean;
+  /** The store of all limits. It reports each hit to the metrics. */
+  readonly store: Store;
   /** The configuration in use. */
   readonly config: Config;
   /** Counters of everything decided so far. */
@@ -153,6 +155,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
 
   return {
     keepsKeys,
+    store,
     metrics,
     get config() {
       return current.config;

@@ -5,6 +5,7 @@ import { EXPOSITION_TYPE } from 'sluice/prometheus';
 import type { Core } from '../../core/core.ts';
 import type { ListenerOptions } from '../listener.ts';
 import { answerJson } from './envoy-json.ts';
+import { hitsRoute } from './hits.ts';
 import { OPENAPI } from './openapi.ts';
 import { pageFiles } from './page.ts';
 import { HttpProblem, json, type Reply, text } from './reply.ts';
@@ -41,6 +42,7 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
     ['/v1/settle', verb('settle')],
     ['/v1/block', verb('block', 'admin')],
     ['/v1/reset', verb('reset', 'admin')],
+    ['/v1/hits', hitsRoute(core, options.remote === true)],
     ['/v1/limits', get(() => json(limitsOf(core)))],
     [
       '/json',

@@ -45,31 +45,33 @@ export type Ask = readonly [
 const toWire = (_: string, value: unknown): unknown => (value === Infinity ? null : value);
 const fromWire = (_: string, value: unknown): unknown => (value === null ? Infinity : value);
 
-/** The text of a plan, which is the same in every process. */
+/**
+ * The text of a plan, which is the same in every process. `known` says which algorithms the serving process knows, for the message
+ * about another algorithm.
+ */
 export function planText(
   { name, signature, policies, slots, inherit }: Plan,
   algorithms: AlgorithmsByName,
+  known = 'that are in ipc.algorithms',
 ): string {
   const lines = slots.map((slot) => {
     // Slots and policies are matched by offset, because a derived plan has the same policies with different numbers.
     const index = policies.findIndex(({ offset }) => offset === slot.offset);
     const { name: policy, algorithm, params, limit, window } = index < 0 ? slot : policies[index];
     if (!algorithms.has(algorithm.name))
-      throw new SluiceError(
-        'ERR_POLICY',
-        'policies',
-        algorithm.name,
-        '',
-        'must use algorithms that are in ipc.algorithms',
-      );
+      throw new SluiceError('ERR_POLICY', 'policies', algorithm.name, '', `must use algorithms ${known}`);
     return [policy, algorithm.name, params, limit, window, index];
   });
   const keeps = inherit?.keeps ?? (signature === signatureOf(slots) ? false : 'reset');
   return JSON.stringify([name, lines, keeps], toWire);
 }
 
-/** Parses the text of a plan in the serving process. */
-export function planFrom(text: string, algorithms: AlgorithmsByName): Plan {
+/** Parses the text of a plan in the serving process. `known` is the same as for `planText`. */
+export function planFrom(
+  text: string,
+  algorithms: AlgorithmsByName,
+  known = 'that are in ipc.algorithms of the serving process',
+): Plan {
   const [name, lines, inherit] = JSON.parse(text, fromWire) as [
     string,
     [string, string, Params, number, number, number][],
@@ -79,13 +81,7 @@ export function planFrom(text: string, algorithms: AlgorithmsByName): Plan {
   const places = lines.map(([policy, algorithmName, params, limit, window, index]): Place => {
     const algorithm = algorithms.get(algorithmName);
     if (algorithm === undefined)
-      throw new SluiceError(
-        'ERR_POLICY',
-        'policies',
-        algorithmName,
-        '',
-        'must use algorithms that are in ipc.algorithms of the serving process',
-      );
+      throw new SluiceError('ERR_POLICY', 'policies', algorithmName, '', `must use algorithms ${known}`);
     if (index >= 0) asked++;
     return { policy: { algorithm, params, limit, window, name: policy }, index };
   });
