@@ -1,5 +1,5 @@
 /** Validates requests of `remote`. A server must not trust them, because any client can write them. */
-import type { Cost, Hit, Mode, Verb } from '../../engine/contract.ts';
+import type { Cost, Hit, Verb } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { INHERIT } from '../../policy/inherit.ts';
 import type { HitOf } from '../wire/decider.ts';
@@ -27,7 +27,7 @@ const VERBS: ReadonlySet<unknown> = new Set<Verb>([
   'block',
   'reset',
 ]);
-const MODES: ReadonlySet<unknown> = new Set<Mode>(['whole', 'partial', 'always']);
+const MODES: ReadonlySet<unknown> = new Set<HitLine[4]>(['whole', 'partial', 'always', 'lease']);
 
 /** The hits in a request body. Throws if it is anything else. */
 export function askFrom(body: unknown): Ask {

@@ -4,11 +4,11 @@
  *
  *   ask      [ [plan …], [hit …], client, number of the line, whether it was sent before, and true if all hits must be decided in
  *            one step ]
- *   hit      [index of the plan, verb, key, cost or costs, mode, span; then, if there is any of it: `at` of the decision that the hit
+ *   hit      [index of the plan, verb, key, cost or costs, mode or 'lease', span; then, if there is any of it: `at` of the decision that the hit
  *            refers to or false, whether a caller gave that instant itself, and the units to keep free]
  *   plan     text: [name, [ [name of the policy, name of the algorithm, params, limit, window, index or −1] … ], inherit or false]
  *            with an entry for each policy that has cells in the row, in order; −1: the plan does not use this policy
- *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, at or false, held, then per policy:
+ *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, at or false, held or `expiresAfter`, then per policy:
  *              remaining, retryAfter, resetAfter and, unless the client's plan implies it for every policy, refill or '' and,
  *              unless every policy was charged the same, taken]
  *              or the text of an error … ]
@@ -26,7 +26,7 @@ export type HitLine = readonly [
   verb: Verb,
   key: string,
   cost: Cost,
-  mode: Mode,
+  mode: Mode | 'lease',
   span: number | null,
   at?: number | false,
   isGiven?: boolean,
@@ -100,10 +100,11 @@ export function askOf(
   isAll = false,
 ): Ask {
   const plans = new Map<string, number>();
-  const lines = hits.map(({ hit: { verb, key, cost, mode, span, of, keep }, plan }): HitLine => {
+  const lines = hits.map(({ hit: { verb, key, cost, mode, span, of, keep, isLease }, plan }): HitLine => {
     if (!plans.has(plan)) plans.set(plan, plans.size);
-    const line = [plans.get(plan) as number, verb, key, cost, mode, span] as const;
-    const at = of?.at ?? false;
+    const line = [plans.get(plan) as number, verb, key, cost, isLease ? 'lease' : mode, span] as const;
+    // Of a lease, only the end of the outer lease is needed.
+    const at = (isLease && of?.source !== 'lease' ? undefined : of?.at) ?? false;
     if (keep !== undefined) return [...line, at, of?.isGiven === true, keep];
     if (of?.isGiven === true) return [...line, at, true];
     return at === false ? line : [...line, at];
@@ -116,8 +117,12 @@ export function hitFrom(
   [, verb, key, cost, mode, span, at = false, isGiven, keep]: HitLine,
   plan: Plan,
 ): Hit {
-  const of = at === false ? undefined : { source: 'store' as const, at, ...(isGiven && { isGiven }) };
-  return { plan, verb, key, cost, mode, span: span ?? Infinity, of, keep };
+  const source = mode === 'lease' ? ('lease' as const) : ('store' as const);
+  const of = at === false ? undefined : { source, at, ...(isGiven && { isGiven }) };
+  const hit = { plan, verb, key, cost, span: span ?? Infinity, of, keep };
+  return mode === 'lease'
+    ? { ...hit, mode: verb === 'take' ? 'partial' : 'whole', isLease: true }
+    : { ...hit, mode };
 }
 
 type DecisionLine = (number | string | boolean | null)[];
@@ -126,7 +131,7 @@ export function answerLine(answers: readonly (Decision | { error: string })[]): 
   const lines = answers.map((answer): DecisionLine | string => {
     if ('error' in answer) return answer.error;
     const { allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, policies } = answer;
-    const { at = false, held = false } = answer;
+    const { at = false, held = false, expiresAfter = held } = answer;
     const line: DecisionLine = [
       allowed,
       taken,
@@ -137,7 +142,7 @@ export function answerLine(answers: readonly (Decision | { error: string })[]): 
       policy,
       source,
       at,
-      held,
+      expiresAfter,
     ];
     const isEqual = policies.every((state) => state.taken === taken);
     const isKnown =
@@ -165,7 +170,8 @@ export function isDecisionLine(answer: unknown, { plan }: Hit): answer is Decisi
   const members = membersOf(answer, plan);
   if (members !== 3 && members !== 4 && members !== 5) return false;
   return answer.every((value: unknown, i) => {
-    if (i === 0 || i === 9) return typeof value === 'boolean';
+    if (i === 0) return typeof value === 'boolean';
+    if (i === 9) return typeof value === 'boolean' || typeof value === 'number';
     if (i === 6 || i === 7) return typeof value === 'string';
     if (i === 8) return value === false || typeof value === 'number';
     if (i >= STATES && (i - STATES) % members === 3 && REFILLS.has(value)) return true;
@@ -202,6 +208,7 @@ export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {
   });
   const source = line[7] as Decision['source'];
   const decision = makeDecision(numbers, states, line[0] as boolean, taken, source, at);
+  if (typeof line[9] === 'number') return { ...decision, expiresAfter: line[9] };
   return line[9] === true ? heldDecision(decision, at) : decision;
 }
 
