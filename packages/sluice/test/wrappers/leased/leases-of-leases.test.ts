@@ -216,9 +216,10 @@ describe('a leased store on top of a leased store', () => {
     expect(sent.length).toBeLessThan(toRegion.length / 2);
     const before = sent.length;
     await Promise.all(nodes.map((store) => store.close()));
-    // The nodes return their units to the region, which keeps them for others.
-    expect(toRegion.at(-1)).toMatchObject({ verb: 'refund', isLease: true });
-    expect(sent.length).toBe(before);
+    // Units that came from the region's lease are returned to the region, which keeps them for other nodes.
+    const returned = toRegion.filter(({ verb, of }) => verb === 'refund' && of?.source === 'lease');
+    expect(returned.length).toBeGreaterThan(0);
+    for (const { of } of sent.slice(before)) expect(of).toEqual({ source: 'store' });
     await region.close();
   });
 });
