@@ -10,6 +10,7 @@ import {
   type Decision,
   fixedWindow,
   gcra,
+  leased,
   type Limiter,
   type StoreUnavailable,
 } from 'sluice';
@@ -108,6 +109,41 @@ describe('takeMany', () => {
   });
 });
 
+describe('leased(remote(url))', () => {
+  test('admits at most the limit, with few requests, if the server leases from Redis', async () => {
+    const redis = `redis://127.0.0.1:${inject('redisPort')}/11`;
+    const { url } = await remoteServer('', { store: { url: redis, deadline: '30s', leases: { nodes: 2 } } });
+    let requests = 0;
+    const expiring: number[] = [];
+    const counting: RemoteFetch = async (to, init) => {
+      requests++;
+      const response = await fetch(to, init);
+      const text = await response.text();
+      for (const answer of JSON.parse(text) as unknown[][])
+        if (typeof answer[9] === 'number') expiring.push(answer[9]);
+      return { ok: response.ok, status: response.status, text: async () => text };
+    };
+    const policy = fixedWindow({ limit: 1000, per: '1h', align: 'first' });
+    const name = `levels ${process.pid}`;
+    const stores = [1, 2].map(() =>
+      leased(remote(url, { token: TOKEN, deadline: '30s', onFailure: 'throw', fetch: counting }), {
+        nodes: 4,
+      }),
+    );
+    const limiters = stores.map((store) => createLimiter(policy, { store, name }));
+    let admitted = 0;
+    for (let i = 0; i < 700; i++)
+      for (const limiter of limiters) if ((await limiter.take('tenant')).allowed) admitted++;
+    expect(admitted).toBeGreaterThan(700);
+    expect(admitted).toBeLessThanOrEqual(1000);
+    expect(requests).toBeLessThan(400);
+    // The server passed on units of its own lease.
+    expect(expiring.length).toBeGreaterThan(0);
+    await limiters[0].reset('tenant');
+    for (const store of stores) await store.close();
+  });
+});
+
 describe('the verbs that need an earlier decision', () => {
   test('refund, settle and release act on exactly that charge', async () => {
     const { url } = await remoteServer();
@@ -135,7 +171,7 @@ describe('a configuration error is not an outage, so callers get it regardless o
     const { url } = await serving(LIMITS, { adminTokens: () => [TOKEN] });
     await expect(limiterOn(url, 'off', open).take('a')).rejects.toMatchObject({
       code: 'ERR_OPTIONS',
-      message: expect.stringContaining('Start it with --remote'),
+      message: expect.stringContaining('update the server, and start it with --remote'),
     });
   });
 

@@ -4,21 +4,12 @@
  */
 import { decideRemoteHits, type RemoteHits } from 'sluice/remote';
 import type { Core } from '../../core/core.ts';
-import { HttpProblem, JSON_TYPE, type Reply } from './reply.ts';
+import { JSON_TYPE, type Reply } from './reply.ts';
 import type { Route } from './routes.ts';
 
-/** The route. If `isOn` is false, it answers every request with what the operator has to do. */
-export function hitsRoute({ store }: Core, isOn: boolean): Route {
-  if (!isOn) return { method: 'POST', access: 'public', answer: refuse };
+export function hitsRoute({ store }: Core): Route {
   const decide = decideRemoteHits(store);
   return { method: 'POST', access: 'admin', answer: (_request, _query, body) => replyTo(decide, body) };
-}
-
-function refuse(): never {
-  throw new HttpProblem(
-    'not-found',
-    'this server does not decide for remote stores. Start it with --remote to turn this on.',
-  );
 }
 
 async function replyTo(decide: RemoteHits, body: unknown): Promise<Reply> {

@@ -42,7 +42,7 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
     ['/v1/settle', verb('settle')],
     ['/v1/block', verb('block', 'admin')],
     ['/v1/reset', verb('reset', 'admin')],
-    ['/v1/hits', hitsRoute(core, options.remote === true)],
+    ...(options.remote === true ? ([['/v1/hits', hitsRoute(core)]] as const) : []),
     ['/v1/limits', get(() => json(limitsOf(core)))],
     [
       '/json',
