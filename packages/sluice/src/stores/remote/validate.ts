@@ -40,7 +40,7 @@ export function askFrom(body: unknown): Ask {
     throw invalid('hits', hits, `must be a list of at most ${MAX_HITS} hits`);
   for (const [i, hit] of hits.entries())
     if (!isHitLine(hit, plans.length)) throw invalid(`hits[${i}]`, hit, 'must be a hit');
-  return [plans as string[], hits as HitLine[], '', 0, false, isAll === true];
+  return [plans, hits as HitLine[], '', 0, false, isAll === true];
 }
 
 function isHitLine(line: unknown, plans: number): boolean {

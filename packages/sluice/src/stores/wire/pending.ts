@@ -19,7 +19,7 @@ export interface Pending {
 export type FailureOf = (message: string, hit: Hit) => Error;
 
 /** The maximum number of hits in a line. */
-export const BATCH = 256;
+const BATCH = 256;
 
 /** Divides hits into lines. Each group of hits gets a line of its own. */
 export function batchesOf<P extends Pending>(hits: readonly P[]): P[][] {

@@ -7,7 +7,6 @@ import {
   createLimiter,
   type Decision,
   leased,
-  type MaybePromise,
   memory,
   type Millis,
   type Policies,
@@ -129,16 +128,14 @@ export async function simulateRegions(scenario: Regions): Promise<RegionsResult>
                 decidedAt.set(told, decidedAt.get(decision) as Millis);
                 alarms.set(time + travel(), () => resolve(told));
               },
-              (error: unknown) => alarms.set(time + travel(), () => reject(error as Error)),
+              (error: unknown) => alarms.set(time + travel(), () => reject(error)),
             );
           });
         }),
       close() {},
     };
     const limiter = createLimiter(policies, {
-      store: leased(link, { nodes: regions * nodesPerRegion, clock, random }) as Store<
-        MaybePromise<Decision>
-      >,
+      store: leased(link, { nodes: regions * nodesPerRegion, clock, random }),
       name: 'simulated',
     });
     const perNode = () => load(region, time - START) / nodesPerRegion;
