@@ -56,7 +56,7 @@ describe('two processes', () => {
     ['memory', () => 'memory'],
     ['Redis', () => `redis://127.0.0.1:${inject('redisPort')}/11`],
   ])('admit exactly the limit through a server on %s', async (_, store) => {
-    const { url, core } = await remoteServer(store());
+    const { url } = await remoteServer(store());
     const own = remote(url, { token: TOKEN, deadline: '30s', onFailure: 'throw' });
     await createLimiter('1/h', { store: own, name: 'shared' }).reset('alice');
     await own.close();
@@ -64,9 +64,15 @@ describe('two processes', () => {
     const run = () => promisify(execFile)(process.execPath, [PROCESS, argument]);
     const admitted = (await Promise.all([run(), run()])).map(({ stdout }) => Number(stdout));
     expect(admitted[0] + admitted[1]).toBe(100);
-    // The server's own limit of the same name would have other counts.
-    expect((await core.take('api', 'alice')).remaining).toBe(2);
   });
+});
+
+test('a remote limiter shares no counts with the limit of the same name in the configuration', async () => {
+  const { url, core } = await remoteServer();
+  const store = remote(url, { token: TOKEN, deadline: '30s', onFailure: 'throw' });
+  expect((await createLimiter('3/h', { store, name: 'api' }).take('alice')).remaining).toBe(2);
+  expect((await core.take('api', 'alice')).remaining).toBe(2);
+  await store.close();
 });
 
 describe('hits of one tick', () => {

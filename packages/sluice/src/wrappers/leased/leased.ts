@@ -117,12 +117,11 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     const { terms, keys } = group;
     if (terms === undefined) return store.apply(hit);
     const found = keys.get(hit.key);
-    // Units of a lease that this node passed on. If that lease is over, they are lost.
-    if (hit.isLease && hit.verb === 'refund' && hit.of?.source === 'lease')
-      return (
-        found?.takeBack(hit.cost as number, hit.of.at ?? 0) ??
-        store.apply({ ...hit, verb: 'peek', plan: terms.plan })
-      );
+    if (hit.isLease && isPlain(hit) && hit.verb === 'refund' && hit.of?.source === 'lease') {
+      // Units of a lease that this node passed on. If that lease is over, they are lost.
+      const kept = found?.takeBack(hit.cost, hit.of.at ?? 0);
+      return kept ?? store.apply({ ...hit, verb: 'peek', plan: terms.plan });
+    }
     if (isLeasable(hit) && !isClosed && isCacheable(hit.key)) {
       if (hit.verb === 'take') return (found ?? add(group, terms, hit.key)).take(hit);
       if (hit.verb === 'peek' && found !== undefined) return found.peek(hit);
