@@ -5,7 +5,7 @@ import { isolatedUnitTests, sharedUnitTests } from './packages/test-support/src/
 
 /** Random and exhaustive tests that need no server but take too long; `npm test` runs them. */
 const long =
-  /fuzz|properties|\/(calendar|models|synced|picture|leased|lease-terms|long-keys|floods|table|deny-cache|overdue|more-after|taker|attempt|many|classes|deaths|several-plans|refunds|classdojo-random|fingerprint)\.test\.ts$/;
+  /fuzz|properties|\/(calendar|models|synced|picture|leased|lease-terms|leases-of-leases|long-keys|floods|table|deny-cache|overdue|more-after|taker|attempt|many|classes|deaths|several-plans|refunds|classdojo-random|fingerprint)\.test\.ts$/;
 const isShort = (file: string): boolean => !long.test(file);
 
 export default defineConfig({

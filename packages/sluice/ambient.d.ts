@@ -6,6 +6,7 @@ declare const performance: { now(): number; readonly timeOrigin: number };
 /** Node gives an object, which must be told not to keep the process alive; browsers give a number. */
 declare function setTimeout(callback: () => void, delay?: number): { ref?(): unknown; unref?(): unknown };
 declare function clearTimeout(timer: ReturnType<typeof setTimeout> | undefined): void;
+declare function queueMicrotask(callback: () => void): void;
 
 interface AbortSignal {
   readonly aborted: boolean;
@@ -14,6 +15,16 @@ interface AbortSignal {
   addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
+
+declare class AbortController {
+  readonly signal: AbortSignal;
+  abort(): void;
+}
+
+declare function fetch(
+  url: string,
+  init: object,
+): Promise<{ readonly ok: boolean; readonly status: number; text(): Promise<string> }>;
 
 declare const crypto: {
   getRandomValues<T extends Uint8Array | Int32Array | Uint32Array>(array: T): T;
@@ -29,7 +40,12 @@ declare function btoa(bytes: string): string;
 
 declare class URL {
   constructor(url: string);
+  static canParse(url: string): boolean;
   readonly origin: string;
+  readonly protocol: string;
+  readonly username: string;
+  readonly password: string;
+  readonly pathname: string;
 }
 declare class Headers {
   constructor(init?: unknown);

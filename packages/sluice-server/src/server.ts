@@ -81,6 +81,11 @@ export interface ServerOptions {
   readonly maxConnections?: number | undefined;
   /** RESP and gRPC connections are closed after this long without a request. 0 means never. Default 10 minutes. */
   readonly idleTimeout?: Millis | undefined;
+  /**
+   * HTTP only. Whether to decide for the store `remote` of the library, at /v1/hits. Its clients need the permission to reset and
+   * block keys. Default false.
+   */
+  readonly remote?: boolean | undefined;
   /** HTTP only. Folder of the built playground page. Default: the page that ships with the server. 'none' serves no page. */
   readonly page?: string | undefined;
   /** Maximum size of a request, in bytes. Default 1 MiB. */
@@ -240,7 +245,7 @@ async function openListener(
   own: Pick<ListenerOptions, 'address' | 'tokens' | 'tls' | 'live' | 'tracer' | 'isHealthy'>,
 ): Promise<Listener> {
   const { log, adminTokens, page, maxMessage = 1024 * 1024, maxKey = 1024 } = options;
-  const { adminWithoutToken, maxConnections, idleTimeout, trustProxy } = options;
+  const { adminWithoutToken, maxConnections, idleTimeout, remote, trustProxy } = options;
   const { tls, tokens } = own;
   const bounds = { maxMessage, maxKey, maxConnections, idleTimeout };
   // Each listener counts attempts separately, because guessing the tokens of one listener must not lock clients out of another.
@@ -251,6 +256,7 @@ async function openListener(
     adminTokens,
     adminWithoutToken,
     attempts,
+    remote,
     page,
     log,
   });

@@ -80,11 +80,8 @@ function closing(
   close: () => MaybePromise<unknown>,
 ): Store<Promise<Decision>> {
   return {
-    clock: store.clock,
+    ...store,
     backend: store.backend ?? store,
-    accept: (plan) => store.accept?.(plan),
-    apply: (hit) => store.apply(hit),
-    allTaker: (hits) => store.allTaker?.(hits),
     async close() {
       await store.close();
       await close();

@@ -263,7 +263,7 @@ test('the flags and paths in the README exist', async () => {
   const help = await printedBy(['--help']);
   const flags = new Set(page.match(/(?<![\w-])--(?!help)[a-z][a-z-]+/g));
   expect([...flags].filter((flag) => !help.includes(`${flag} `))).toEqual([]);
-  const server = await serving(limits);
+  const server = await serving(limits, { remote: true });
   const calls = [...page.matchAll(/^\| `(GET|POST) (\/\S*)` \|/gm)];
   expect(calls.length).toBeGreaterThan(10);
   for (const [, method = '', path = ''] of calls.filter(([, , path]) => path !== '/live'))

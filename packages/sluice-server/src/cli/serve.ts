@@ -60,6 +60,9 @@ export const SERVE_FLAGS: Flags = {
   'allow-admin-without-token': {
     help: 'if no token is configured, let local requests reset and block keys; not safe behind a proxy',
   },
+  remote: {
+    help: "let the library's store remote() decide with the store of this server; needs an admin token",
+  },
   'trust-proxy': {
     value: 'WHICH',
     help: "proxies to trust for the client's address: a number, CIDRs, loopback or private; default none",
@@ -150,6 +153,7 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     tls: tlsOf(args),
     adminTokens: tokensOf('admin', args, env, log),
     adminWithoutToken: args.has('allow-admin-without-token'),
+    remote: args.has('remote'),
     trustProxy: trustProxyOf(args),
     maxConnections: args.integer('max-connections'),
     idleTimeout: idleTimeoutOf(args),

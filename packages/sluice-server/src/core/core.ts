@@ -98,6 +98,8 @@ export interface Core extends CoreVerbs {
    * string stays in memory.
    */
   readonly keepsKeys: boolean;
+  /** The store of all limits, which reports each hit to the metrics. It does not bound what a hit charges or gives back. */
+  readonly store: Store;
   /** The configuration in use. */
   readonly config: Config;
   /** Counters of everything decided so far. */
@@ -261,6 +263,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
 
   return {
     keepsKeys,
+    store: measured,
     metrics,
     get config() {
       return current.config;

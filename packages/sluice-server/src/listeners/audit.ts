@@ -45,8 +45,8 @@ function outcomeOf(error: unknown): Outcome {
   return error instanceof Forbidden ? 'forbidden' : 'failed';
 }
 
-/** Writes the line. It never contains a token, only its name. */
-function audit(log: Log, { listener, verb, grant, limit, key }: Action, outcome: Outcome): void {
+/** Writes the log line of an action. It never contains a token, only its name. */
+export function audit(log: Log, { listener, verb, grant, limit, key }: Action, outcome: Outcome): void {
   log.info('admin action', {
     listener,
     verb,

@@ -48,6 +48,8 @@ export interface ListenerOptions {
   readonly tracer?: Tracer | undefined;
   /** Whether load balancers should send requests here. */
   readonly isHealthy: () => boolean;
+  /** Whether to decide for the library's store `remote`; HTTP only. Default false. */
+  readonly remote?: boolean | undefined;
   /** Live data for the page; HTTP only. */
   readonly live?: Live | undefined;
   /** Folder of the built page; HTTP only. Default: the page that ships with the server. 'none' serves no page. */

@@ -1,4 +1,4 @@
-/** Opens listeners for tests on a free port, with limits written in YAML, and closes them after the test. */
+/** Opens listeners for tests on a free port, with limits written in YAML. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -19,10 +19,20 @@ export interface Opened {
   readonly log: string[];
 }
 
-export async function opened(
+type OpenedOptions = Partial<ListenerOptions> & Partial<CoreOptions>;
+
+/** Opens a listener and closes it after the test. */
+export async function opened(open: OpenListener, yaml: string, options: OpenedOptions = {}): Promise<Opened> {
+  const own = await openedForFile(open, yaml, options);
+  onTestFinished(() => own.listener.drain(0));
+  return own;
+}
+
+/** Opens a listener that several tests use. The caller closes it. */
+export async function openedForFile(
   open: OpenListener,
   yaml: string,
-  options: Partial<ListenerOptions> & Partial<CoreOptions> = {},
+  options: OpenedOptions = {},
 ): Promise<Opened> {
   const { store = memory(), shadow, maxCost, requestPolicies, ...rest } = options;
   const log: string[] = [];
@@ -40,7 +50,6 @@ export async function opened(
     isHealthy: () => true,
     ...rest,
   });
-  onTestFinished(() => listener.drain(0));
   return { core, listener, port: listener.address.port, log };
 }
 

@@ -308,6 +308,11 @@ export interface Decision {
   readonly at?: Millis | undefined;
   /** True if the charge holds a place until it is released (concurrency). */
   readonly held?: true | undefined;
+  /**
+   * Milliseconds after which units of a lease must no longer be spent. Set only if a `leased` store passes on units of its own
+   * lease to another `leased` store. `at` is then the instant at which that lease ends.
+   */
+  readonly expiresAfter?: Millis | undefined;
 }
 
 /** Provides the time and runs timers. */

@@ -51,6 +51,11 @@ export interface Hit {
    * then be validated, and not a decision.
    */
   readonly of?: (Pick<Decision, 'source' | 'at'> & { readonly isGiven?: true }) | undefined;
+  /**
+   * True for a take in mode 'partial' whose units are spent later, and for a refund of such units that were not spent. A store
+   * that holds a lease itself, such as `leased`, then passes on units of that lease. Other stores ignore this.
+   */
+  readonly isLease?: true | undefined;
 }
 
 /** A hit with the same cost for every policy, which keeps nothing free. Wrappers answer only such hits themselves. */

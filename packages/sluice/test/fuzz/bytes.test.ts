@@ -21,7 +21,7 @@ import {
   answersIn,
   hitFrom,
   lineReader,
-} from '../../src/stores/ipc/wire.ts';
+} from '../../src/stores/wire/wire.ts';
 import { manualClock } from '../../src/testing/index.ts';
 
 const KINDS: Readonly<Record<string, Policies>> = {

@@ -6,6 +6,7 @@ import type { Core } from '../../core/core.ts';
 import type { Grant, TokenVerb } from '../grants.ts';
 import type { ListenerOptions } from '../listener.ts';
 import { answerJson } from './envoy-json.ts';
+import { hitsRoute } from './hits.ts';
 import { OPENAPI } from './openapi.ts';
 import { pageFiles } from './page.ts';
 import { HttpProblem, json, type Reply, text } from './reply.ts';
@@ -49,6 +50,7 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
         answer: (_, query, body, grant) => answerMany(core, body, optionsOf(query, grant)),
       },
     ],
+    ...(options.remote === true ? ([['/v1/hits', hitsRoute(core, log)]] as const) : []),
     ['/v1/limits', get('config', () => json(limitsOf(core)))],
     [
       '/json',

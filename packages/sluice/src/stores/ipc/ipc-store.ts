@@ -4,29 +4,23 @@ import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import { systemClock } from '../../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../../engine/contract.ts';
 import { chain } from '../../internal/maybe-promise.ts';
-import { futureInstant } from '../../engine/decide.ts';
 import { StoreError, StoreUnavailable } from '../../internal/errors.ts';
 import { dial, elect, isUnserved } from './election.ts';
 import { serve } from './server.ts';
-import type { Outcome, Table } from './table.ts';
-import { answersIn, askOf, decisionFrom, isDecisionLine, lineReader, planText } from './wire.ts';
+import type { Outcome } from '../wire/decider.ts';
+import type { Table } from './table.ts';
+import { batchesOf, failureOf, type Pending, refuse, settle } from '../wire/pending.ts';
+import { answersIn, askOf, lineReader, planText } from '../wire/wire.ts';
 
-interface Pending {
-  readonly hit: Hit;
-  readonly plan: string;
+interface Waiting extends Pending {
   /** The instant after which the hit is not sent, because its caller has stopped waiting. */
   readonly due: Millis;
-  /** The hits that must be decided together with this one, in one step. */
-  readonly group: readonly Hit[] | undefined;
-  /** Called with undefined if the group could not be decided in one step. */
-  readonly resolve: (decision: Decision | undefined) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** Hits that are sent together. They are a group, or belong to no group. */
 interface Line {
   readonly number: number;
-  readonly hits: readonly Pending[];
+  readonly hits: readonly Waiting[];
   /** True if the line was already sent to a process that ended before it answered. */
   readonly isAgain: boolean;
 }
@@ -42,8 +36,6 @@ interface Link {
  * collisions.
  */
 const PAUSE = 5;
-/** The maximum number of hits in a line. */
-const BATCH = 256;
 
 export interface IpcStoreOptions {
   readonly path: string;
@@ -58,7 +50,7 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
   /** Identifies this client in the lines that it sends. */
   const client = crypto.randomUUID();
   let lines = 0;
-  let waiting: Pending[] = [];
+  let waiting: Waiting[] = [];
   /** Lines that were sent but not answered. The next serving process knows which of them were decided. */
   let unanswered: Line[] = [];
   let scheduled = false;
@@ -233,37 +225,7 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
   };
 }
 
-/** Divides hits into lines. Each group of hits gets a line of its own. */
-function batchesOf(hits: readonly Pending[]): Pending[][] {
-  const batches: Pending[][] = [];
-  for (const pending of hits) {
-    const last = batches.at(-1);
-    if (last === undefined || last[0].group !== pending.group || (last.length >= BATCH && !pending.group))
-      batches.push([pending]);
-    else last.push(pending);
-  }
-  return batches;
-}
-
-function settle(batch: readonly Pending[], answers: readonly unknown[]): void {
-  for (const [i, { hit, group, resolve, reject }] of batch.entries()) {
-    const answer = answers[i];
-    if (isDecisionLine(answer, hit)) resolve(decisionFrom(answer, hit));
-    else if (group !== undefined && answers.length === 0) resolve(undefined);
-    else reject(failureOf(typeof answer === 'string' ? answer : 'no answer', hit));
-  }
-}
-
-/** The error with which the serving process answered a hit. */
-function failureOf(message: string, { of }: Hit): Error {
-  return message.endsWith('[ERR_INSTANT]') ? futureInstant(of?.at) : new StoreError(message);
-}
-
 /** Waits between two attempts. The timer does not keep the process alive, but the deadlines of waiting callers do. */
 function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, PAUSE + Math.random() * PAUSE).unref());
-}
-
-function refuse(batch: readonly Pending[], error: unknown): void {
-  for (const { reject } of batch) reject(error);
 }

@@ -15,7 +15,7 @@ import { warnOnce } from '../../internal/warn.ts';
 import type { Inside } from '../memory/memory.ts';
 import { restore, save } from '../memory/saved.ts';
 import { randomSeed } from '../table/fingerprint.ts';
-import type { HitLine } from './wire.ts';
+import type { HitLine } from '../wire/wire.ts';
 
 /** Changes whenever the meaning of a row or a line changes. Files with another format are not read. */
 const FORMAT = 'sluice 1';

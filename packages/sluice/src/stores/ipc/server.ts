@@ -3,8 +3,9 @@ import { stat } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { MaybePromise } from '../../engine/contract.ts';
 import { all } from '../../internal/maybe-promise.ts';
-import type { Outcome, Table } from './table.ts';
-import { answerLine, type Ask, lineReader } from './wire.ts';
+import type { Outcome } from '../wire/decider.ts';
+import type { Table } from './table.ts';
+import { answerLine, type Ask, lineReader } from '../wire/wire.ts';
 
 /** Maximum size of the answers that a connection may leave unread, in bytes. */
 const MOST_UNREAD = 64 * 2 ** 20;

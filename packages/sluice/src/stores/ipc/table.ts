@@ -1,27 +1,19 @@
 /** The state of the serving process. It takes the hits of a line and returns their decisions. */
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import { allOrNoneOf } from '../../engine/all-or-none.ts';
-import type { Decision, Hit, MaybePromise, Plan, Store } from '../../engine/contract.ts';
+import type { Decision, Hit, Plan, Store } from '../../engine/contract.ts';
 import { boundedCache } from '../../internal/bounded-cache.ts';
 import { type Inside, insideOf } from '../memory/memory.ts';
 import { type Entry, Ledger } from './ledger.ts';
-import { type Ask, hitFrom, type HitLine, planFrom, planText } from './wire.ts';
+import { type Decider, deciderOn, failed, LOST, type Outcome } from '../wire/decider.ts';
+import { type Ask, hitFrom, type HitLine, planFrom, planText } from '../wire/wire.ts';
 
 /** Maximum number of parsed plans in the cache. A plan that is no longer in the cache is parsed again. */
 const READY = 5000;
 
-export type Outcome = Decision | { readonly error: string };
-
-/** The reply for a hit that may have been decided already but whose answer was lost. */
-const LOST: Outcome = { error: 'connection closed' };
-
-export interface Table {
+export interface Table extends Decider {
   /** Called when this process begins to serve. */
   open(): void;
-  /** Decides all hits synchronously and in order. Only an asynchronous store answers later. */
-  decide(ask: Ask): MaybePromise<Outcome>[];
-  /** Decides takes in one step, all or none. Returns no outcomes if the store cannot do that; nothing was charged then. */
-  decideAll(ask: Ask): MaybePromise<readonly Outcome[]>;
   close(): void;
 }
 
@@ -36,20 +28,7 @@ export function tableOf(store: Store, algorithms: AlgorithmsByName, file: string
   if (file !== undefined && inside !== undefined) return recorded(inside, algorithms, planOf, file);
   return {
     open() {},
-    decide([texts, hits, , , isAgain]) {
-      // The previous serving process may have decided these hits already.
-      if (isAgain) return hits.map(() => LOST);
-      return hits.map((line) => attempt(() => store.apply(hitFrom(line, planOf(texts[line[0]])))));
-    },
-    async decideAll([texts, lines, , , isAgain]) {
-      if (isAgain) return lines.map(() => LOST);
-      try {
-        const hits = lines.map((line) => hitFrom(line, planOf(texts[line[0]])));
-        return (await store.allTaker?.(hits)?.()) ?? [];
-      } catch (error) {
-        return lines.map(() => failed(error));
-      }
-    },
+    ...deciderOn(store, (line, texts) => hitFrom(line, planOf(texts[line[0]]))),
     close() {},
   };
 }
@@ -116,16 +95,4 @@ function mayChange({ verb, plan }: Hit, { taken }: Decision): boolean {
   if (verb === 'peek') return false;
   if (taken > 0 || (verb !== 'take' && verb !== 'reserve')) return true;
   return plan.inherit !== undefined || plan.policies.some(({ algorithm }) => algorithm.countsDenials);
-}
-
-async function attempt(act: () => MaybePromise<Decision>): Promise<Outcome> {
-  try {
-    return await act();
-  } catch (error) {
-    return failed(error);
-  }
-}
-
-function failed(error: unknown): Outcome {
-  return { error: error instanceof Error ? error.message : String(error) };
 }

@@ -1,6 +1,6 @@
 /** The leases that a node holds for one key: the lease that it spends, and possibly the next one, which was fetched ahead. */
 import type { Millis } from '../../engine/contract.ts';
-import { type Lease, spendable } from './lease.ts';
+import { lend, type Lease, spendable, takeBack } from './lease.ts';
 
 export class HeldLeases {
   /**
@@ -72,17 +72,67 @@ export class HeldLeases {
     return true;
   }
 
+  /** Whether one lease has this many units. Only the units of one lease can be passed on together, because they end together. */
+  canLend(cost: number, now: Millis): boolean {
+    this.endExpired(now);
+    return this.currentCovers(cost, now) || (this.next !== undefined && spendable(this.next, now) >= cost);
+  }
+
+  /** Number of whole units of the current lease that can be passed on. */
+  lendable(now: Millis): number {
+    return Math.max(0, Math.floor(this.spendableNow(now)));
+  }
+
+  /** Passes on units that `canLend` or `lendable` has found. Returns the instant after which they must not be spent. */
+  lend(cost: number, now: Millis): Millis {
+    if (!this.currentCovers(cost, now)) this.useNext(now);
+    const current = this.current as Lease;
+    lend(current, cost, now);
+    return this.expiryOf(current);
+  }
+
+  /** Number of units left in the current lease. */
+  get left(): number {
+    return this.current?.left ?? 0;
+  }
+
+  /**
+   * Puts back units that were passed on, and that may be spent until `expiry`. Returns false if the current lease would keep them
+   * for longer, because they came from an earlier lease.
+   */
+  takeBack(cost: number, expiry: Millis, now: Millis): boolean {
+    const { current } = this;
+    if (current === undefined || now >= current.end || current.end > expiry) return false;
+    takeBack(current, cost);
+    return true;
+  }
+
   add(lease: Lease, now: Millis): void {
     const { current } = this;
     if (current === undefined) this.current = lease;
     else if (current.left > 0 && now < current.end) this.next = lease;
-    else if (current.left > 0 && this.isRenewed(current, now)) {
-      const { left } = current;
-      this.current = { ...lease, left: lease.left + left, granted: lease.granted + left };
-    } else {
+    else if (current.left > 0 && this.isRenewed(current, now)) this.current = merged(lease, current);
+    else {
       this.onEnd(current, now);
       this.current = lease;
     }
+  }
+
+  /** Replaces the current lease by the next one. */
+  private useNext(now: Millis): void {
+    const [current, next] = [this.current as Lease, this.next as Lease];
+    this.next = undefined;
+    this.current = undefined;
+    if (current.left > 0 && this.isRenewed(current, now)) this.current = merged(next, current);
+    else {
+      this.onEnd(current, now);
+      this.current = next;
+    }
+  }
+
+  /** Units of a window are valid until the window ends, even after their lease has ended. */
+  private expiryOf({ end, windowEnd }: Lease): Millis {
+    return this.isRenewable ? windowEnd : end;
   }
 
   /** Ends leases that can no longer be spent. */
@@ -113,4 +163,9 @@ export class HeldLeases {
   private isRenewed({ windowEnd }: Lease, now: Millis): boolean {
     return this.isRenewable && now < windowEnd;
   }
+}
+
+/** A lease that also has the remaining units of an earlier lease, which was granted in the same window. */
+function merged(lease: Lease, { left }: Lease): Lease {
+  return { ...lease, left: lease.left + left, granted: lease.granted + left };
 }

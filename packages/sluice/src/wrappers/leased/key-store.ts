@@ -46,7 +46,7 @@ export class KeyStore {
     const askedAt = node.now();
     const isReduced = hit.plan === plan || hit.plan === longPlan;
     return chain(node.store.apply(isReduced ? hit : { ...hit, plan }), (decision) => {
-      if (decision.source !== 'store') return decision;
+      if (!isStoreAnswer(decision)) return decision;
       node.roundTrip += (node.now() - askedAt - node.roundTrip) * ROUND_TRIP_WEIGHT;
       this.answer = decision;
       this.askedAt = askedAt;
@@ -59,9 +59,17 @@ export class KeyStore {
    * grant leases.
    */
   async debit(units: number, plan: Plan): Promise<Decision | undefined> {
-    const hit: Hit = { verb: 'take', plan, key: this.key, cost: units, mode: 'partial', span: 0 };
+    const hit: Hit = {
+      verb: 'take',
+      plan,
+      key: this.key,
+      cost: units,
+      mode: 'partial',
+      span: 0,
+      isLease: true,
+    };
     const decision = await this.ask(hit);
-    if (decision.source === 'store') return decision;
+    if (isStoreAnswer(decision)) return decision;
     const { taken } = decision;
     if (taken > 0)
       ignoreFailure(() => this.ask({ ...hit, verb: 'refund', cost: taken, mode: 'whole', of: decision }));
@@ -78,10 +86,13 @@ export class KeyStore {
     lease.left = 0;
     if (cost === 0) return;
     const { plan } = this.terms;
+    const { outerEnd } = lease;
     // Says that the units were charged by the store and not by the fallback.
-    const of = this.answer && ({ source: 'store' } as const);
+    const of =
+      outerEnd === undefined ? ({ source: 'store' } as const) : ({ source: 'lease', at: outerEnd } as const);
+    const hit: Hit = { verb: 'refund', plan, key: this.key, cost, mode: 'whole', span: 0, of, isLease: true };
     try {
-      await this.node.store.apply({ verb: 'refund', plan, key: this.key, cost, mode: 'whole', span: 0, of });
+      await this.node.store.apply(hit);
     } catch {
       // At worst, these units are lost until the store has replenished them.
     }
@@ -98,4 +109,9 @@ export class KeyStore {
     const wait = isAllowed ? 0 : Math.max(denyUntil - now, answer.retryAfter - age);
     return localDecision(answer, isAllowed, taken, units, age, wait, isAllowed ? undefined : 0);
   }
+}
+
+/** Whether the store made the decision, possibly with a lease that it holds itself. A fallback does not grant leases. */
+function isStoreAnswer({ source }: Decision): boolean {
+  return source === 'store' || source === 'lease';
 }

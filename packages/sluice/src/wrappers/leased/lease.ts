@@ -11,15 +11,35 @@ export interface Lease {
   /** From this instant on, no unit of the lease may be spent. */
   readonly end: Millis;
   /** For each millisecond left until `end`, at most this many units are spendable. Number.MAX_VALUE if units do not fade. */
-  readonly unitsPerMs: number;
+  unitsPerMs: number;
   /** End of the window in which the units were debited. Infinity for a bucket. */
   readonly windowEnd: Millis;
   /** Until when the store counts the debit. Until then, units that are returned reduce the debit. */
   readonly countedUntil: Millis;
+  /**
+   * If the units are part of a lease that the store itself holds, the instant at which that lease ends, on the store's clock.
+   * Undefined if the store debited the units from its own row.
+   */
+  readonly outerEnd?: Millis | undefined;
 }
 
 /** Number of units that may be spent now. Zero or negative once the lease has ended. */
 export function spendable({ left, end, unitsPerMs }: Lease, now: Millis): number {
   const notFaded = (end - now) * unitsPerMs;
   return left < notFaded ? left : notFaded;
+}
+
+/**
+ * Passes on units of the lease, which must be spendable now. They fade until `end`, wherever they are spent, so that all units of
+ * the lease together fade as fast as before (docs/decisions/0046-leases-of-leases.md).
+ */
+export function lend(lease: Lease, units: number, now: Millis): void {
+  lease.left = spendable(lease, now) - units;
+  lease.unitsPerMs -= units / (lease.end - now);
+}
+
+/** Puts back units that were passed on and not spent. They fade as if they had been passed on when the lease began. */
+export function takeBack(lease: Lease, units: number): void {
+  lease.left = Math.min(lease.granted, lease.left + units);
+  lease.unitsPerMs += units / (lease.end - lease.askedAt);
 }

@@ -17,12 +17,13 @@ import {
   MAX_WAITS,
   MIN_ASK_AGAIN,
   MIN_HITS,
+  MIN_LOANS,
   MIN_RETURN,
 } from './tuning.ts';
 
 /** The state of the key when a hit arrives. If several states apply, it is the first of them in this list. */
 export type KeyState =
-  /** The node holds enough units, and the hit spends them. */
+  /** The node holds enough units, and the hit spends them, or passes them on if it requests a lease. */
   | 'leased'
   /** The store granted less than was requested, so the hit is denied until it is time to call the store again. */
   | 'exhausted'
@@ -104,15 +105,22 @@ export class LeasedKey {
     this.held.endExpired(now);
   }
 
+  /** Puts back units that were passed on to another node. Returns undefined if their lease is over, so that they are lost. */
+  takeBack(cost: number, expiry: Millis): Decision | undefined {
+    const now = this.node.now();
+    return this.held.takeBack(cost, expiry, now) ? this.allow(0, now) : undefined;
+  }
+
   /** Decides on a hit. `waits` is the number of batches that the hit has already waited for. */
   private decide(hit: PlainHit, waits: number): MaybePromise<Decision> {
     const now = this.node.now();
-    switch (this.stateFor(hit.cost, waits, now)) {
+    switch (this.stateFor(hit, waits, now)) {
       case 'leased':
+        if (hit.isLease) return this.lend(hit.cost, now);
         if (this.held.spend(hit.cost, now) < this.fetchBelow) this.fetchAhead(now);
         return this.allow(hit.cost, now);
       case 'exhausted':
-        return this.deny(now);
+        return hit.isLease ? this.lend(this.held.lendable(now), now) : this.deny(now);
       case 'direct':
         return this.store.ask(hit);
       case 'slow-store':
@@ -124,13 +132,23 @@ export class LeasedKey {
     }
   }
 
-  private stateFor(cost: number, waits: number, now: Millis): KeyState {
-    if (this.held.covers(cost, now)) return 'leased';
-    if (this.ended !== 'no' || cost > this.terms.largestCost) return 'direct';
+  private stateFor({ cost, isLease }: PlainHit, waits: number, now: Millis): KeyState {
+    if (isLease ? this.held.canLend(cost, now) : this.held.covers(cost, now)) return 'leased';
+    if (this.ended !== 'no' || cost > this.terms.largestCost || (isLease && !this.terms.isLendable))
+      return 'direct';
     if (now < this.exhaustedUntil) return 'exhausted';
     if (this.held.hasNext || waits === MAX_WAITS) return 'direct';
-    if (!this.forecast.demand.reaches(MIN_HITS * cost, now)) return 'direct';
+    const hits = isLease ? MIN_LOANS : MIN_HITS;
+    if (!this.forecast.demand.reaches(hits * cost, now)) return 'direct';
     return this.store.isSlow ? 'slow-store' : 'fetching';
+  }
+
+  /** Passes on units of the current lease. They end with it. */
+  private lend(units: number, now: Millis): Decision {
+    if (units === 0) return this.deny(now);
+    const at = this.held.lend(units, now);
+    if (this.held.left < this.fetchBelow) this.fetchAhead(now);
+    return { ...this.allow(units, now), at, expiresAfter: at - now };
   }
 
   private fetchAhead(now: Millis): void {

@@ -117,6 +117,11 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     const { terms, keys } = group;
     if (terms === undefined) return store.apply(hit);
     const found = keys.get(hit.key);
+    if (hit.isLease && isPlain(hit) && hit.verb === 'refund' && hit.of?.source === 'lease') {
+      // Units of a lease that this node passed on. If that lease is over, they are lost.
+      const kept = found?.takeBack(hit.cost, hit.of.at ?? 0);
+      return kept ?? store.apply({ ...hit, verb: 'peek', plan: terms.plan });
+    }
     if (isLeasable(hit) && !isClosed && isCacheable(hit.key)) {
       if (hit.verb === 'take') return (found ?? add(group, terms, hit.key)).take(hit);
       if (hit.verb === 'peek' && found !== undefined) return found.peek(hit);
@@ -210,5 +215,8 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
  * a separate cost for each policy. A refund of units that the fallback charged does not belong to a lease.
  */
 function isLeasable(hit: Hit): hit is PlainHit {
-  return isPlain(hit) && hit.mode === 'whole' && hit.of?.source !== 'fallback';
+  if (!isPlain(hit)) return false;
+  // Units of a lease that the store granted directly are returned to the store.
+  if (hit.isLease) return hit.verb === 'take';
+  return hit.mode === 'whole' && hit.of?.source !== 'fallback';
 }

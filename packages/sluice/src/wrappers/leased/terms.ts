@@ -53,6 +53,11 @@ export interface Terms {
   readonly isRenewable: boolean;
   /** Whether units that are not returned are missing until the window ends. Units of a bucket or a log are replenished anyway. */
   readonly hasWindows: boolean;
+  /**
+   * Whether units of a lease may be passed on to other nodes. Units of a log may not, because their leases are so short that many
+   * units would expire unused, and a log counts these for a whole window.
+   */
+  readonly isLendable: boolean;
   /** The lease that a decision of the store grants. */
   readonly leaseFrom: (decision: Decision, askedAt: Millis) => Lease;
   /** Number of units of the lease that may be returned to the store now. */
@@ -111,6 +116,7 @@ export function termsOf(plan: Plan, maxDuration: Millis, nodes: number): Terms |
     minDuration: hasWindows ? 0 : bindingDuration,
     isRenewable: windows.length === all.length,
     hasWindows,
+    isLendable: logs.length === 0,
     leaseFrom: (decision, askedAt) => leaseFrom(kinds, duration, decision, askedAt),
     returnable: (lease, now) => returnable(kinds, lease, now),
   };
@@ -177,8 +183,11 @@ function leaseFrom({ all, buckets }: Kinds, duration: Millis, decision: Decision
     lasts = Math.min(lasts, ownLasts);
     counted = Math.min(counted, lease.dated === undefined ? ownLasts : resetAfter);
   }
-  const { taken } = decision;
-  const life = Math.min(duration, lasts) * CLOCK_ACCURACY;
+  const { taken, expiresAfter = Infinity } = decision;
+  // A lease that is part of another one ends no later than the other. Units of a bucket end with the lease, not with a window.
+  if (buckets.length === 0) lasts = Math.min(lasts, expiresAfter);
+  counted = Math.min(counted, expiresAfter);
+  const life = Math.min(duration, lasts, expiresAfter) * CLOCK_ACCURACY;
   return {
     left: taken,
     granted: taken,
@@ -187,6 +196,7 @@ function leaseFrom({ all, buckets }: Kinds, duration: Millis, decision: Decision
     unitsPerMs: buckets.length > 0 ? taken / life : Number.MAX_VALUE,
     windowEnd: askedAt + lasts * CLOCK_ACCURACY,
     countedUntil: askedAt + counted * CLOCK_ACCURACY,
+    outerEnd: decision.expiresAfter === undefined ? undefined : decision.at,
   };
 }
 

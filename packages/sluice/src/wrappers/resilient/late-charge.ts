@@ -33,7 +33,7 @@ export function hitsToUndo(
   const age = now + MAX_REFUND_DELAY - sent;
   // A renewal charges no rate.
   const isKept = keepsRates || hit.verb === 'renew';
-  const base = { plan, key, mode: 'whole', span: 0, of: decision } as const;
+  const base = { plan, key, mode: 'whole', span: 0, of: decision, isLease: hit.isLease } as const;
   const undone = (verb: 'refund' | 'release', cost: Cost): readonly Hit[] => {
     const isSome = typeof cost === 'number' ? cost > 0 : cost.some((units) => units > 0);
     return isSome ? [{ ...base, verb, cost }] : [];

@@ -4,11 +4,11 @@
  *
  *   ask      [ [plan …], [hit …], client, number of the line, whether it was sent before, and true if all hits must be decided in
  *            one step ]
- *   hit      [index of the plan, verb, key, cost or costs, mode, span; then, if there is any of it: `at` of the decision that the hit
+ *   hit      [index of the plan, verb, key, cost or costs, mode or 'lease', span; then, if there is any of it: `at` of the decision that the hit
  *            refers to or false, whether a caller gave that instant itself, and the units to keep free]
  *   plan     text: [name, [ [name of the policy, name of the algorithm, params, limit, window, index or −1] … ], inherit or false]
  *            with an entry for each policy that has cells in the row, in order; −1: the plan does not use this policy
- *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, at or false, held, then per policy:
+ *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, at or false, held or `expiresAfter`, then per policy:
  *              remaining, retryAfter, resetAfter and, unless the client's plan implies it for every policy, refill or '' and,
  *              unless every policy was charged the same, taken]
  *              or the text of an error … ]
@@ -26,7 +26,7 @@ export type HitLine = readonly [
   verb: Verb,
   key: string,
   cost: Cost,
-  mode: Mode,
+  mode: Mode | 'lease',
   span: number | null,
   at?: number | false,
   isGiven?: boolean,
@@ -45,31 +45,33 @@ export type Ask = readonly [
 const toWire = (_: string, value: unknown): unknown => (value === Infinity ? null : value);
 const fromWire = (_: string, value: unknown): unknown => (value === null ? Infinity : value);
 
-/** The text of a plan, which is the same in every process. */
+/**
+ * The text of a plan, which is the same in every process. `known` says which algorithms the serving process knows, for the message
+ * about another algorithm.
+ */
 export function planText(
   { name, signature, policies, slots, inherit }: Plan,
   algorithms: AlgorithmsByName,
+  known = 'that are in ipc.algorithms',
 ): string {
   const lines = slots.map((slot) => {
     // Slots and policies are matched by offset, because a derived plan has the same policies with different numbers.
     const index = policies.findIndex(({ offset }) => offset === slot.offset);
     const { name: policy, algorithm, params, limit, window } = index < 0 ? slot : policies[index];
     if (!algorithms.has(algorithm.name))
-      throw new SluiceError(
-        'ERR_POLICY',
-        'policies',
-        algorithm.name,
-        '',
-        'must use algorithms that are in ipc.algorithms',
-      );
+      throw new SluiceError('ERR_POLICY', 'policies', algorithm.name, '', `must use algorithms ${known}`);
     return [policy, algorithm.name, params, limit, window, index];
   });
   const keeps = inherit?.keeps ?? (signature === signatureOf(slots) ? false : 'reset');
   return JSON.stringify([name, lines, keeps], toWire);
 }
 
-/** Parses the text of a plan in the serving process. */
-export function planFrom(text: string, algorithms: AlgorithmsByName): Plan {
+/** Parses the text of a plan in the serving process. `known` is the same as for `planText`. */
+export function planFrom(
+  text: string,
+  algorithms: AlgorithmsByName,
+  known = 'that are in ipc.algorithms of the serving process',
+): Plan {
   const [name, lines, inherit] = JSON.parse(text, fromWire) as [
     string,
     [string, string, Params, number, number, number][],
@@ -79,13 +81,7 @@ export function planFrom(text: string, algorithms: AlgorithmsByName): Plan {
   const places = lines.map(([policy, algorithmName, params, limit, window, index]): Place => {
     const algorithm = algorithms.get(algorithmName);
     if (algorithm === undefined)
-      throw new SluiceError(
-        'ERR_POLICY',
-        'policies',
-        algorithmName,
-        '',
-        'must use algorithms that are in ipc.algorithms of the serving process',
-      );
+      throw new SluiceError('ERR_POLICY', 'policies', algorithmName, '', `must use algorithms ${known}`);
     if (index >= 0) asked++;
     return { policy: { algorithm, params, limit, window, name: policy }, index };
   });
@@ -104,10 +100,11 @@ export function askOf(
   isAll = false,
 ): Ask {
   const plans = new Map<string, number>();
-  const lines = hits.map(({ hit: { verb, key, cost, mode, span, of, keep }, plan }): HitLine => {
+  const lines = hits.map(({ hit: { verb, key, cost, mode, span, of, keep, isLease }, plan }): HitLine => {
     if (!plans.has(plan)) plans.set(plan, plans.size);
-    const line = [plans.get(plan) as number, verb, key, cost, mode, span] as const;
-    const at = of?.at ?? false;
+    const line = [plans.get(plan) as number, verb, key, cost, isLease ? 'lease' : mode, span] as const;
+    // Of a lease, only the end of the outer lease is needed.
+    const at = (isLease && of?.source !== 'lease' ? undefined : of?.at) ?? false;
     if (keep !== undefined) return [...line, at, of?.isGiven === true, keep];
     if (of?.isGiven === true) return [...line, at, true];
     return at === false ? line : [...line, at];
@@ -120,8 +117,12 @@ export function hitFrom(
   [, verb, key, cost, mode, span, at = false, isGiven, keep]: HitLine,
   plan: Plan,
 ): Hit {
-  const of = at === false ? undefined : { source: 'store' as const, at, ...(isGiven && { isGiven }) };
-  return { plan, verb, key, cost, mode, span: span ?? Infinity, of, keep };
+  const source = mode === 'lease' ? ('lease' as const) : ('store' as const);
+  const of = at === false ? undefined : { source, at, ...(isGiven && { isGiven }) };
+  const hit = { plan, verb, key, cost, span: span ?? Infinity, of, keep };
+  return mode === 'lease'
+    ? { ...hit, mode: verb === 'take' ? 'partial' : 'whole', isLease: true }
+    : { ...hit, mode };
 }
 
 type DecisionLine = (number | string | boolean | null)[];
@@ -130,7 +131,7 @@ export function answerLine(answers: readonly (Decision | { error: string })[]): 
   const lines = answers.map((answer): DecisionLine | string => {
     if ('error' in answer) return answer.error;
     const { allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, policies } = answer;
-    const { at = false, held = false } = answer;
+    const { at = false, held = false, expiresAfter = held } = answer;
     const line: DecisionLine = [
       allowed,
       taken,
@@ -141,7 +142,7 @@ export function answerLine(answers: readonly (Decision | { error: string })[]): 
       policy,
       source,
       at,
-      held,
+      expiresAfter,
     ];
     const isEqual = policies.every((state) => state.taken === taken);
     const isKnown =
@@ -169,7 +170,8 @@ export function isDecisionLine(answer: unknown, { plan }: Hit): answer is Decisi
   const members = membersOf(answer, plan);
   if (members !== 3 && members !== 4 && members !== 5) return false;
   return answer.every((value: unknown, i) => {
-    if (i === 0 || i === 9) return typeof value === 'boolean';
+    if (i === 0) return typeof value === 'boolean';
+    if (i === 9) return typeof value === 'boolean' || typeof value === 'number';
     if (i === 6 || i === 7) return typeof value === 'string';
     if (i === 8) return value === false || typeof value === 'number';
     if (i >= STATES && (i - STATES) % members === 3 && REFILLS.has(value)) return true;
@@ -206,6 +208,7 @@ export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {
   });
   const source = line[7] as Decision['source'];
   const decision = makeDecision(numbers, states, line[0] as boolean, taken, source, at);
+  if (typeof line[9] === 'number') return { ...decision, expiresAfter: line[9] };
   return line[9] === true ? heldDecision(decision, at) : decision;
 }
 

@@ -1,0 +1,40 @@
+/**
+ * Handles POST /v1/hits, with which the library's store `remote` decides. Each hit carries its own policies, and may reset or block
+ * its key. So the route is off unless the operator turns it on, and clients need the verb `store`.
+ */
+import { decideRemoteHits } from 'sluice/remote';
+import type { Core } from '../../core/core.ts';
+import type { Log } from '../../log.ts';
+import { audit } from '../audit.ts';
+import { JSON_TYPE } from './reply.ts';
+import type { Route } from './routes.ts';
+
+/** The parts of a valid request body that are read here: the texts of plans, and hits that begin with a plan, a verb and a key. */
+type Asked = readonly [plans: readonly string[], hits: readonly (readonly [number, string, string])[]];
+
+export function hitsRoute({ store }: Core, log: Log): Route {
+  const decide = decideRemoteHits(store);
+  return {
+    method: 'POST',
+    verb: 'store',
+    async answer(_request, _query, body, grant) {
+      // Rejects a body that is not valid.
+      const answers = await decide(body);
+      const [plans, hits] = body as Asked;
+      for (const [plan, verb, key] of hits)
+        if (verb === 'block' || verb === 'reset') {
+          audit(log, { listener: 'http', verb, grant, limit: nameIn(plans[plan]), key }, 'done');
+        }
+      return { status: 200, type: JSON_TYPE, body: answers, asked: () => ({ count: hits.length }) };
+    },
+  };
+}
+
+/** The name of a plan's limiter. Undefined if the text is not a plan; then only the hits of that plan failed. */
+function nameIn(plan: string): string | undefined {
+  try {
+    return (JSON.parse(plan) as [string])[0];
+  } catch {
+    return undefined;
+  }
+}
