@@ -10,8 +10,8 @@ import { algorithms } from './registry.ts';
 export type AlgorithmsByName = ReadonlyMap<string, Algorithm>;
 
 /**
- * Sluice's algorithms and those of the caller, all with different names. `option` names the option that contains the caller's
- * algorithms.
+ * Returns Sluice's algorithms together with the caller's. All of them must have different names. `option` names the option that
+ * contains the caller's algorithms.
  */
 export function algorithmsByName(option: string, others: readonly Algorithm[] = []): AlgorithmsByName {
   const entries: readonly AlgorithmEntry[] = Object.values(algorithms);

@@ -6,8 +6,8 @@ export interface AlgorithmEntry {
   /** Validates the options and creates a policy. */
   readonly factory: (options: never) => Policy;
   /**
-   * The algorithms that the factory's policies can have. Usually there is only one, but `fixedWindow` also has one for calendar
-   * units.
+   * The algorithms that the factory's policies use. Most factories use only one. `fixedWindow` uses two: one for windows of a fixed
+   * length, and one for calendar windows such as days and months.
    */
   readonly algorithms: readonly Algorithm[];
   /** The text form of the policies. Undefined if a rate such as `'100/min'` is not enough to describe a policy. */
@@ -23,9 +23,9 @@ export interface RatedEntry extends AlgorithmEntry {
 export interface TextForm {
   /** Whether `burst` may follow the rate. */
   readonly burst: boolean;
-  /** Calendar units that are accepted in place of a duration. */
+  /** Calendar units, such as 'month', that are accepted after the slash in place of a duration. */
   readonly calendarUnits?: readonly string[] | undefined;
-  /** Creates the policy of a rate. */
+  /** Creates the policy that a rate describes. */
   policy(rate: Rate): Policy;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Every algorithm by its name in texts and configurations. The text form, ipc, the server and the playground use this registry,
- * so a new algorithm needs only one line here.
+ * All algorithms, by the name that they have in policy texts and configuration files. The parser of policy texts, the ipc store,
+ * the server and the playground use this registry, so a new algorithm needs only one line here.
  */
 import { concurrencyEntry } from './concurrency/concurrency.ts';
 import type { AlgorithmEntry, RatedEntry } from './entry.ts';

@@ -1,7 +1,7 @@
 /**
  * Limits how many callers hold a place at the same time, with a sliding log of leases. A place is freed by `release` or `refund`,
- * or when its lease ends. The instant at which a place was taken identifies it, so that its holder can release or renew exactly
- * this place. A release that does not identify a place frees the oldest one, so that no lease ends too early.
+ * or when its lease ends. Each place is identified by the instant at which it was taken, so its holder can release or renew exactly
+ * that place. A release that does not identify a place frees the oldest one, so that no other holder's place expires too early.
  */
 import type { Algorithm, Policy } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
@@ -17,7 +17,7 @@ import type { AlgorithmEntry } from '../entry.ts';
 export interface ConcurrencyOptions {
   /** The maximum number of places that are held at the same time. */
   readonly limit: number;
-  /** After this long without a renewal, a holder counts as lost, and its place is free again. */
+  /** If a holder does not renew its place for this long, the holder counts as lost, and its place becomes free. */
   readonly lease: Duration;
 }
 

@@ -1,10 +1,10 @@
--- Mirrors fixed-window.ts for calendar windows. Redis has no calendar, so the caller sends the starts of six consecutive units
--- around the current time of its own clock.
+-- Mirrors fixed-window.ts for calendar windows. Redis has no calendar, so the caller sends the starts of six consecutive calendar
+-- units (days, for example), which surround the current time on the caller's clock.
 -- @params limit edge1 edge2 edge3 edge4 edge5 edge6
 -- @cells start count
 
--- Called before anything is written. A caller whose clock is far off has sent the wrong units. The error contains the server's
--- time, and the caller sends the call again with the units around that time.
+-- Called before anything is written. If the caller's clock is far off, the caller has sent the wrong units. The error contains the
+-- server's time, and the caller sends the call again with the units around that time.
 local function check_clock(p, now)
   if now < p.edge1 or now >= p.edge6 then error('CLOCK ' .. now) end
 end

@@ -1,6 +1,4 @@
-/**
- * Counts units in windows, starting from 0 with each window. Cells: start (of the current window), count.
- */
+/** Counts units in windows. In each window, the count starts from 0. Cells: start (of the current window), count. */
 import {
   type Algorithm,
   type Cells,
@@ -26,7 +24,7 @@ export interface FixedWindowOptions {
    * With a calendar unit, windows are the days, weeks (from Monday), months or years of `timeZone`.
    */
   readonly align?: 'epoch' | 'first' | 'day' | 'week' | 'month' | 'year' | undefined;
-  /** Name of an IANA time zone. Default UTC. Allowed only with a calendar unit. */
+  /** Name of an IANA time zone. Default UTC. Allowed only if `align` is a calendar unit. */
   readonly timeZone?: string | undefined;
 }
 
@@ -47,8 +45,9 @@ export type CalendarWindowParams = {
 };
 
 /**
- * The algorithm for windows with these starts and ends. `isWrong` returns whether only a wrong clock can have written this start,
- * and `isBefore` whether an instant is before the window that starts there.
+ * Creates an algorithm that counts units in windows. `startAt` and `endOf` compute where a window starts and ends. `isWrong`
+ * returns true if only a wrong clock can have written `start`. `isBefore` returns true if `instant` is before the window that
+ * starts at `start`.
  */
 function windows<P extends { readonly limit: number } & Params>(
   name: string,
@@ -76,7 +75,7 @@ function windows<P extends { readonly limit: number } & Params>(
     },
     give(p, row, at, now, cost, takenAt) {
       const counted = count(p, row, at, now);
-      // Nothing is given back for a charge of an earlier window.
+      // A charge that was made in an earlier window is not given back.
       const isEarlier = takenAt !== undefined && isBefore(p, takenAt, row[at]);
       row[at + 1] = isEarlier ? counted : Math.max(0, counted - cost);
     },
@@ -104,9 +103,9 @@ const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
   'fixed-window',
   (p, now) => (p.first > 0 ? now + (p.first - p.per) : Math.floor((now + TIME_EPSILON) / p.per) * p.per),
   (p, start) => start + p.per,
-  // If several plans open windows of different lengths, none of them knows how far ahead a window may start.
+  // If several plans open windows of different lengths in the same rows, a plan cannot tell how far ahead a window may start.
   (p, start, now) => p.first <= p.per && isFarAhead(start, now, p.per),
-  // For the same reason, none of them knows whether a charge belongs to an earlier window.
+  // For the same reason, a plan cannot tell whether a charge belongs to an earlier window.
   (p, instant, start) => p.first <= p.per && instant + TIME_EPSILON < start,
 );
 
@@ -172,7 +171,7 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
       'ERR_UNKNOWN_OPTION',
       'fixedWindow.timeZone',
       timeZone,
-      'allowed only with a calendar unit',
+      "allowed only if align is 'day', 'week', 'month' or 'year'",
     );
   }
   positive('fixedWindow.limit', limit);

@@ -1,7 +1,8 @@
 /**
  * The generic cell rate algorithm. Each unit adds one interval to the debt, which is paid off as time passes. The theoretical
  * arrival time is tat = since + debt. `since` and `debt` are stored separately, because repeatedly adding an interval to epoch
- * milliseconds would round the same way each time, and accumulate an error of 2.4 % at a million units per second.
+ * milliseconds would round the sum in the same direction each time. The rate would then be wrong by 2.4 % at a million units per
+ * second.
  *
  * Cells: debt (milliseconds still to be paid off), since (the instant at which the debt had this value).
  */
@@ -32,7 +33,10 @@ export type GcraParams = {
   /** The maximum number of units that are allowed simultaneously. */
   readonly burst: number;
   readonly credit: Millis;
-  /** 1 / interval. Multiplying by it is faster than a division, which would take a large part of the time of a check. */
+  /**
+   * 1 / interval. Multiplying by `rate` is faster than dividing by `interval`, and a division would take a large part of a check's
+   * time.
+   */
   readonly rate: number;
 };
 
@@ -40,7 +44,7 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
   name: 'gcra',
   width: () => 2,
   available(p, row, at, now) {
-    // Above two million units per second, TIME_EPSILON is worth more than one unit, so the result may exceed the burst.
+    // Above two million units per second, TIME_EPSILON is worth more than one unit, so `free` can exceed the burst.
     const free = (p.credit - debt(p, row, at, now) + TIME_EPSILON) * p.rate;
     return free < p.burst ? free : p.burst;
   },

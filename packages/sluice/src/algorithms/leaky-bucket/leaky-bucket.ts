@@ -1,6 +1,6 @@
 /**
- * The leaky bucket as a meter. It empties in drips at regular intervals, the first of which begins with the request that found
- * the bucket empty. Cells: level (units), since (the last drip, or the request that found the bucket empty).
+ * The leaky bucket as a meter. It empties in drips at regular intervals. The first interval begins with the request that found the
+ * bucket empty. Cells: level (units), since (the last drip, or the request that found the bucket empty).
  */
 import {
   type Algorithm,
@@ -65,7 +65,7 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     out[1] = clearAfter(p, row, at, now, passed, full);
     return wait;
   },
-  // If a drip is one unit, the next drip brings the next unit, even after fractional costs.
+  // If each drip is one unit, the next drip always makes one more unit available, even after fractional costs.
   refill: (p, limit, window) =>
     p.dripSize === 1 && Number.isInteger(p.size) && limit === p.size && window === p.size * p.dripRate
       ? 'even'
@@ -111,7 +111,7 @@ function clearAfter(
   full: number,
 ): Millis {
   if (full === 0) return 0;
-  // With fractional costs, float error can make the quotient too small by so little that `ceil` gives one drip too few. The row
+  // With fractional costs, float error can make the quotient slightly too small, so that `ceil` returns one drip too few. The row
   // would then be dropped too early.
   let drips = passed + Math.ceil(full / p.dripSize);
   if (row[at] - drips * p.dripSize > 0) drips += 1;
@@ -119,8 +119,8 @@ function clearAfter(
 }
 
 /**
- * The number of drips after which the cost fits, given an estimate. With fractional costs, float error can make the estimate
- * wrong by one drip. So it is corrected with the same comparison that the check makes at that drip.
+ * The number of drips after which the cost fits, given an estimate. With fractional costs, float error can make the estimate wrong
+ * by one drip, so the function corrects it with the same comparison that a check makes at that drip.
  */
 function dripsUntil(p: LeakyBucketParams, row: Cells, at: number, estimate: number, cost: number): number {
   if (level(p, row, at, estimate) + cost - p.size > 0) return estimate + 1;
@@ -139,7 +139,7 @@ function leak({ dripSize, dripRate }: LeakyBucketParams, span: Millis): number {
   return Math.ceil(span / dripRate) * dripSize;
 }
 
-/** Limits with a bucket that fills with the units that are taken and empties in drips. It is a meter, not a queue. */
+/** Limits with a bucket. Units that are taken fill the bucket, and it empties in drips. It is a meter, not a queue. */
 export function leakyBucket(options: LeakyBucketOptions): Policy {
   const {
     size,

@@ -1,11 +1,11 @@
 /**
- * Spaces requests evenly. A request is allowed once the cost of the previous one is paid off, and its own cost delays the next
- * one. Permits are stored during idle time, and stored permits are spent first. With a warm-up, stored permits cost more the
- * longer the pause was.
+ * Spaces requests evenly. A request is allowed once the cost of the previous one is paid off, and its own cost delays the next one.
+ * Permits are stored during idle time, and stored permits are spent first. With a warm-up, stored permits cost more the longer the
+ * pause was.
  *
- * Cells: spent (of the stored permits), next (the earliest instant at which the next request is allowed), since (the instant of
- * the last change). `next` may be arbitrarily far ahead, because one request may have any cost. So `since`, not `next`, shows
- * whether the clock was right.
+ * Cells: spent (how many stored permits were spent), next (the earliest instant at which the next request is allowed), since (the
+ * instant of the last change). `next` may be arbitrarily far ahead, because one request may have any cost. So `since`, not `next`,
+ * shows whether the clock was right.
  */
 import {
   type Algorithm,
@@ -27,7 +27,7 @@ export interface PacerOptions {
   readonly per: Duration;
   /** How long it takes to reach the full rate after a pause. */
   readonly warmup?: Duration | undefined;
-  /** How many times slower the first permit is after a long pause. Default 3. */
+  /** How many times longer the first permit takes after a long pause than at the full rate. Default 3. */
   readonly coldFactor?: number | undefined;
   /**
    * Maximum number of permits that are stored during idle time and can be spent without delay. Default 0. Not allowed with a
@@ -85,7 +85,7 @@ const pacerAlgorithm: Algorithm<PacerParams> = {
     row[at + 2] = now;
   },
   give(p, row, at, now, cost) {
-    // A fresh row must stay fresh, because with a time in the row, the key would start to store permits.
+    // A fresh row must stay fresh, because a key starts to store permits as soon as its row contains a time.
     const due = nextOf(p, row, at, now);
     if (p.freshEmpty && due === 0) return;
     const missing = spent(p, row, at, now);
@@ -96,7 +96,7 @@ const pacerAlgorithm: Algorithm<PacerParams> = {
     row[at + 2] = now;
   },
   clearIn(p, row, at, now) {
-    // The row must not be dropped, because a key with stored permits is better off than a fresh key, which has none.
+    // If fresh keys start empty, the row must not be dropped, because a fresh key would have no stored permits.
     const next = nextOf(p, row, at, now);
     if (p.freshEmpty && p.stored > 0) return next === 0 ? 0 : Infinity;
     return Math.max(0, next - now) + (spent(p, row, at, now) * p.refill) / p.scale;
@@ -127,8 +127,8 @@ function ticks(p: PacerParams, instant: Millis): number {
 }
 
 /**
- * Rounds a price in ticks down if the resolution is microseconds. The small addition prevents float error from lowering it by one
- * tick.
+ * Rounds a price in ticks down if the resolution is microseconds. It first adds a small amount, so that float error does not lower
+ * the price by one tick.
  */
 function whole(p: PacerParams, price: number): number {
   return p.scale === 1 ? price : Math.floor(Math.max(0, price + 1e-6));
@@ -149,7 +149,7 @@ function price(p: PacerParams, stored: number, amount: number): number {
   return whole(p, (fromCold * edges) / 2) + whole(p, (amount - fromCold) * p.warm);
 }
 
-/** The longest interval, in ticks. It keeps sums finite even for extremely low rates. */
+/** Upper bound of the interval, in ticks. It keeps sums finite even for extremely low rates. */
 const SLOWEST = 1e200;
 
 /**
@@ -199,7 +199,7 @@ export function pacer(options: PacerOptions): Policy {
       'allowed only with a warm-up',
     );
   }
-  // Announce at least one permit; for example, 0.5 per second becomes 1 per 2 seconds.
+  // The announced limit is at least one permit. For example, 0.5 per second is announced as 1 per 2 seconds.
   const announced = limit < 1 ? { limit: 1, window: window / limit } : { limit, window };
   const params: PacerParams = { interval, ...store, freshEmpty, scale, window: announced.window };
   return { algorithm: pacerAlgorithm, params, ...announced };

@@ -1,5 +1,5 @@
 /**
- * Blocks a key after repeated denials, longer each time. It watches the limiter's other policies. Each of their denials is a
+ * Blocks a key after repeated denials, for longer each time. It watches the limiter's other policies. Each of their denials is a
  * strike, and `after` strikes block the key. Attempts during the block do not count, so the announced end is exact.
  *
  * Cells: strikes, since (the first strike, or the end of the last block), until (the block's end), length (of the block).
@@ -24,7 +24,10 @@ export interface PenaltyOptions {
   readonly within: Duration;
   /** How long the first block lasts. */
   readonly block: Duration;
-  /** How many times longer each further block is, until `within` has passed without a new block. Default 2. */
+  /**
+   * How many times longer each block is than the previous one. The length starts at `block` again once `within` has passed without
+   * a new block. Default 2.
+   */
   readonly factor?: number | undefined;
   /** The longest block. Default one day, or `block` if that is longer. */
   readonly max?: Duration | undefined;
@@ -67,8 +70,8 @@ function blockLeft(p: PenaltyParams, row: Cells, at: number, now: Millis): Milli
 }
 
 /**
- * Whether all strikes are forgiven, because the last strike or block is old enough, or because only a wrong clock can have
- * written the row.
+ * Whether all strikes are forgiven, because the first strike or the end of the last block is more than `within` ago, or because
+ * only a wrong clock can have written the row.
  */
 function quiet(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean {
   return row[at + 1] + p.within <= now + TIME_EPSILON || isWrong(p, row, at, now);
@@ -80,7 +83,7 @@ function isWrong(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean
   return isFarAhead(written, now, p.within);
 }
 
-/** Blocks a key after repeated denials by the limiter's other policies, longer each time. */
+/** Blocks a key after repeated denials by the limiter's other policies, for longer each time. */
 export function penalty(options: PenaltyOptions): Policy {
   const {
     after,

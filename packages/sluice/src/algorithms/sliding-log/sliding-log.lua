@@ -88,7 +88,7 @@ local function take(p, c, now, cost)
   c.tail = c.tail + 1
 end
 
--- Gives units back, from the entry of the charge if its time is known, and otherwise from the oldest entries.
+-- Gives units back: from the charge's own entry if the time of the charge is known, and otherwise from the oldest entries.
 local function give(p, c, now, cost, taken_at)
   local function give_from(stamp)
     local head, tail = c.head, c.tail

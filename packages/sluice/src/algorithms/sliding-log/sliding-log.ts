@@ -42,7 +42,7 @@ export type SlidingLogParams = {
 const HEADER = 3;
 /** Sums beyond this are rebased, because a cost of 1 would be lost when added to a sum near 2^53. */
 const LARGEST_BASE = 2 ** 32;
-/** At least this many entries are kept, because fractional costs need more entries than units. */
+/** Lower bound of `entries`, because with fractional costs, a log can need more entries than the limit has units. */
 export const FEWEST_ENTRIES = 100;
 /** Maximum float error of sums of fractional costs. It is far smaller than any cost. */
 const NEAR = 1e-9;
@@ -83,8 +83,8 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     row[at + 1] = tail + 1;
   },
   /**
-   * Gives units back, from the entry of the charge if its time is known, and otherwise from the oldest entries. The remaining
-   * entries then expire later than they should, so a refund never admits more units than it returned.
+   * Gives units back: from the charge's own entry if the time of the charge is known, and otherwise from the oldest entries. In the
+   * second case, the newest units stay in the log. They expire last, so a refund never admits more units than it returned.
    */
   give(p, row, at, now, cost, takenAt) {
     dropExpired(p, row, at, now);
@@ -173,7 +173,7 @@ function dropExpired(p: SlidingLogParams, row: Cells, at: number, now: Millis): 
   if (row[at + 2] > LARGEST_BASE) rebase(row, at);
 }
 
-/** Refunds units from the entry of one instant. Refunds at most the whole entry, and nothing if there is no such entry. */
+/** Refunds units from the entry whose time is `takenAt`. Refunds at most the whole entry, and nothing if there is no such entry. */
 function giveFrom(row: Cells, at: number, cost: number, takenAt: Millis): void {
   const head = row[at];
   const tail = row[at + 1];
