@@ -21,7 +21,7 @@ export function allOrNone(parts: readonly Part[]): MaybePromise<Decision[]> {
     const peeked = attempts.map(decisionOrThrow);
     const refused = peeked.findIndex(({ allowed }) => !allowed);
     if (refused < 0) return chain(all(parts.map((part) => attempt(() => part.take()))), settle);
-    // The denied part is actually taken, so that a penalty counts the denial.
+    // Calls `take` on the part whose peek was denied, so that a penalty policy counts the denial.
     return chain(parts[refused].take(), (denied) => {
       if (denied.allowed) ignoreFailure(() => parts[refused].refund(denied));
       return peeked.with(refused, { ...unchargedDecision(denied), allowed: false });
@@ -38,7 +38,10 @@ export function allOrNone(parts: readonly Part[]): MaybePromise<Decision[]> {
   }
 }
 
-/** Takes with `apply`. If `apply` is synchronous, nothing happens between the two steps, so the takes are decided in one step. */
+/**
+ * Decides on several takes with `apply`, all or none. If `apply` is synchronous, nothing else runs between the peeks and the takes,
+ * so the takes are decided atomically.
+ */
 export function allOrNoneOf(
   hits: readonly Hit[],
   apply: (hit: Hit) => MaybePromise<Decision>,

@@ -9,23 +9,23 @@ import { rowOf, startOf } from './row.ts';
 
 export type Policies = readonly PlacedPolicy[];
 
-/** The cost of the policy with this index. */
+/** The hit's cost for the policy with this index. */
 export function costAt(cost: Cost, index: number): number {
   return typeof cost === 'number' ? cost : cost[index];
 }
 
-/** The units that must be available for a hit: its cost, and what it keeps free. */
+/** The units that must be available for a hit: its cost, plus the units that it must leave free. */
 export function neededFor(cost: Cost, keep: Hit['keep']): Cost {
   if (keep === undefined) return cost;
   return keep.map((units, i) => (costAt(cost, i) === 0 ? 0 : costAt(cost, i) + units));
 }
 
-/** Whether the policy has no say in a hit, because its cost in a list is 0. */
+/** Whether the policy is exempt from a hit, because the hit's list of costs contains 0 for it. */
 export function isExempt(cost: Cost, index: number): boolean {
   return typeof cost !== 'number' && cost[index] === 0;
 }
 
-/** The longest wait of the policies that `isAsked` selects, because every one of them must allow the cost. */
+/** The longest wait among all policies, or among those that `isAsked` selects, because every one of them must allow the cost. */
 export function waitFor(
   policies: Policies,
   cells: Cells,
@@ -97,7 +97,10 @@ export function isChargedDenials({ algorithm }: PlacedPolicy): boolean {
   return algorithm.countsDenials === true;
 }
 
-/** Whether the policy is adjusted to what was used. Places are not, because their holder releases them. */
+/**
+ * Whether `settle` adjusts the policy's charge to what was actually used. It does not adjust places, because their holder releases
+ * them.
+ */
 export function isSettled({ algorithm }: PlacedPolicy): boolean {
   return algorithm.countsDenials !== true && algorithm.hold === undefined;
 }
@@ -108,8 +111,8 @@ export function isHolding({ algorithm }: PlacedPolicy): boolean {
 }
 
 /**
- * Charges the policies that `isCharged` selects. Each is charged at most its overdraft within `span`. Returns what each policy was
- * charged.
+ * Charges the policies that `isCharged` selects. If `span` is finite, a policy that supports booking is charged only as much as it
+ * can pay off within `span`. Returns what each policy was charged.
  */
 export function charge(
   policies: Policies,
@@ -142,8 +145,8 @@ export function charge(
 }
 
 /**
- * `Decision.taken` for what each policy was charged. If all policies had the same cost, it is the smallest amount, because giving
- * back more than that would create units.
+ * Computes `Decision.taken` from what each policy was charged. If all policies had the same cost, it is the smallest amount,
+ * because giving back more than that would create units.
  */
 export function takenOf(policies: Policies, cost: Cost, parts: readonly number[]): number {
   if (typeof cost !== 'number') return Math.max(...parts);

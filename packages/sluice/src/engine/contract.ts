@@ -1,4 +1,7 @@
-/** The types that all parts of Sluice share: the state of a key, algorithms, policies, decisions and stores. hit.ts has those of hits. */
+/**
+ * The types that all parts of Sluice share: the state of a key, algorithms, policies, decisions and stores. The types of hits are
+ * in hit.ts.
+ */
 
 import type { Hit } from './hit.ts';
 
@@ -38,7 +41,7 @@ export function isFarAhead(written: Millis, now: Millis, window: Millis): boolea
   return ahead > SKEW && ahead > window;
 }
 
-/** `Decision.policy` of a key that is denied by a manual block. No policy can have this name. */
+/** The value of `Decision.policy` for a key that is denied by a manual block. No policy can have this name. */
 export const MANUAL_BLOCK = 'block';
 
 /**
@@ -67,8 +70,8 @@ export interface Algorithm<P extends Params = Params> {
 
   /**
    * Makes a plain check in one call, for speed: `waitFor`, then `take` if the wait is 0, then `available` and `clearIn`. Returns
-   * the wait, and writes the results of `available` and `clearIn` to `out[0]` and `out[1]`. All results must be exactly those of
-   * the four functions.
+   * the wait, and writes the results of `available` and `clearIn` to `out[0]` and `out[1]`. All results must be exactly what the
+   * four functions would return.
    */
   attempt?(params: P, row: Cells, at: number, now: Millis, cost: number, out: Cells): Millis;
 
@@ -129,8 +132,8 @@ export interface Algorithm<P extends Params = Params> {
          */
         leak?(params: P, span: Millis): number;
         /**
-         * How long the units of a debit may be spent. `resetAfter` is that of the row after the debit. Default: the whole
-         * duration of the lease.
+         * How long the units of a debit may be spent. `resetAfter` is the time until the row is fully replenished, as of right
+         * after the debit. Default: the whole duration of the lease.
          */
         lasts?(params: P, resetAfter: Millis): Millis;
         /** Params that record a debit at a later instant, at most `span` from now. Default: the same params. */
@@ -143,7 +146,7 @@ export interface Algorithm<P extends Params = Params> {
    * keeps a pointer to it in a single cell.
    */
   readonly variableLength?: {
-    /** The row itself, or a copy with room for one more take. */
+    /** Returns the row itself if it has room for one more take, and otherwise a larger copy. */
     grow(params: P, row: Cells, now: Millis): Cells;
     /** The maximum number of cells of such a row, for stores with a fixed amount of memory. */
     maxWidth(params: P): number;
@@ -219,7 +222,7 @@ export function leaseOf({ policies }: Plan): Millis {
 export interface VariableRows {
   /** The row that a cell points to. */
   get(pointer: number): Cells;
-  /** Replaces a row by another one and returns the pointer to the new row. */
+  /** Replaces a row with another one and returns the pointer to the new row. */
   put(pointer: number, row: Cells): number;
 }
 
@@ -332,7 +335,10 @@ export interface WithStore<R extends MaybePromise<Decision> = MaybePromise<Decis
   readonly store: Store<R>;
 }
 
-/** Decides on several takes in one step. Returns a decision for each of them, in order. */
+/**
+ * Decides on several takes in one step. Returns a decision for each of them, in order, or undefined if they cannot be decided in
+ * one step.
+ */
 export type AllTaker = () => MaybePromise<readonly Decision[] | undefined>;
 
 /**
@@ -363,10 +369,10 @@ export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>
    */
   taker?(plan: Plan): ((key: string, cost: number) => MaybePromise<Decision>) | undefined;
   /**
-   * Returns a function that decides on takes of several rows in one step, so that all of them are charged or none. Undefined if
-   * the store cannot do that for these hits. Each hit has its own row, and is a take in mode 'whole', or a peek if it costs
-   * nothing. If hits are denied, a penalty counts only the first of them. The function returns undefined if it turns out that the
-   * hits cannot be decided in one step; nothing was charged then.
+   * Returns a function that decides on takes of several rows in one step, so that all of them are charged or none. Undefined if the
+   * store cannot do that for these hits. Each hit has its own row, and is a take in mode 'whole', or a peek if it costs nothing. If
+   * several hits are denied, a penalty policy counts only the first denial. The function returns undefined if it turns out that the
+   * hits cannot be decided in one step. In that case, nothing was charged.
    */
   allTaker?(hits: readonly Hit[]): AllTaker | undefined;
   /** Stops the store's timers and closes its own connections. A client that was passed to the store stays open. */

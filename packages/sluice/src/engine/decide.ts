@@ -61,7 +61,7 @@ export function futureInstant(at: Millis | undefined): SluiceError {
   return new SluiceError('ERR_INSTANT', 'at', at, 'this instant is in the future');
 }
 
-/** Converts the row to this plan's limits and decides. If the hit changes the row, signs it with the plan's numbers. */
+/** Converts the row to this plan's limits and decides. If the hit changes the row, signs the row with the plan's numbers. */
 function decideInheriting(
   inherit: Inheritance,
   hit: Hit,
@@ -87,7 +87,8 @@ function decideInheriting(
 function writes({ verb, plan, mode }: Hit, { taken, allowed }: Decision, isBlocked: boolean): boolean {
   if (verb === 'peek' || verb === 'reset') return false;
   if (verb !== 'take' && verb !== 'reserve') return true;
-  // In mode 'always', some policies may be charged more than others. `taken` is the amount that all of them were charged.
+  // In mode 'always', some policies may be charged more than others. `taken` is the smallest charge, so it can be 0 even though a
+  // policy was charged.
   if (taken > 0 || mode === 'always') return true;
   return verb === 'take' && !allowed && !isBlocked && plan.policies.some(isChargedDenials);
 }
@@ -137,7 +138,7 @@ function negated(cost: Cost): Cost {
   return typeof cost === 'number' ? -cost : cost.map((units) => -units);
 }
 
-/** The units whose wait a decision announces. */
+/** The cost that a decision's `retryAfter` refers to. */
 export function askedFor({ verb, mode, cost, keep }: Hit): Cost {
   if (verb === 'take' && mode === 'partial' && typeof cost === 'number')
     return neededFor(Math.min(cost, 1), keep);
@@ -205,7 +206,7 @@ function takeOne(policy: PlacedPolicy, cells: Cells, at: number, now: Millis, co
 
 /**
  * Creates the decision on a hit from the numbers in the row after the hit. `taken` is its `Decision.taken`, `parts` is what each
- * policy was charged, and `asked` is the units whose wait the decision announces.
+ * policy was charged, and `asked` is the cost that its `retryAfter` refers to.
  */
 export function describe(
   policies: Policies,
@@ -231,7 +232,7 @@ export function describe(
   return heldDecision(decision, policy.algorithm.hold?.takenAt(policy.params, row, startOf(policy, at)));
 }
 
-/** The numbers of a policy. `asked` is the units whose wait it announces, or undefined if there is nothing to wait for. */
+/** The numbers of a policy. `asked` is the cost that `retryAfter` refers to, or undefined if there is nothing to wait for. */
 function stateOf(
   policy: PlacedPolicy,
   cells: Cells,

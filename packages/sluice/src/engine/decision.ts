@@ -93,11 +93,11 @@ export function heldDecision(decision: Decision, at: Millis | undefined): Decisi
   return { ...decision, at, held: true };
 }
 
-/** The decision for one of several hits that the store decided as one. `cost` is what this hit was charged. */
+/** The decision for one of several hits that the store decided together. `cost` is what this hit was charged. */
 export function partOfDecision(decision: Decision, cost: Cost): Decision {
   const policies = decision.policies.map((state, i) => {
     const part = typeof cost === 'number' ? cost : (cost[i] ?? 0);
-    // A policy that was not charged, such as a penalty, was not charged for a part either.
+    // A policy that was not charged at all, such as a penalty, was not charged for this hit either.
     return { ...state, taken: Math.min(part, state.taken) };
   });
   return { ...decision, taken: typeof cost === 'number' ? cost : Math.max(...cost), policies };
@@ -165,7 +165,7 @@ export function localDecision(
   remaining: number = unitsOf(answer.remaining + units, answer.limit),
 ): Decision {
   const { policies, limit, resetAfter, policy: name } = answer;
-  // Does not use `map`, because with leases, most decisions are made here. Most limiters have one policy.
+  // Avoids `map`, which is slower, because with leases, most decisions are made here. Most limiters have one policy.
   const states = [localState(policies[0], units, age, wait, taken)];
   for (let i = 1; i < policies.length; i++) states.push(localState(policies[i], units, age, wait, taken));
   const limiting = {
@@ -197,7 +197,10 @@ function localState(
   );
 }
 
-/** The decision while the store is unavailable. It has the numbers of a new key, or denies for `retryAfter`. */
+/**
+ * The decision while the store is unavailable. If it allows, it shows the numbers of a new key. Otherwise, it denies for
+ * `retryAfter`.
+ */
 export function fallbackDecision(
   policies: readonly PlacedPolicy[],
   allowed: boolean,

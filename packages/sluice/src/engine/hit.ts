@@ -19,7 +19,7 @@ export type Verb =
   | 'block'
   | 'reset';
 
-/** The cost of a hit: a number for every policy, or a list with one number for each of the plan's policies. */
+/** The cost of a hit: one number for all policies, or a list with a number for each of the plan's policies. */
 export type Cost = number | readonly number[];
 
 /** A request from a limiter to a store. It is plain data, so that it can cross a socket. */
@@ -31,11 +31,11 @@ export interface Hit {
   /** The subject that is limited, such as a user. */
   readonly key: string;
   /**
-   * The number of units. For settle, it is how much more was used than had been charged, and negative if less was used. A policy
-   * whose cost in a list is 0 is neither asked nor charged.
+   * The number of units. For settle, it is how much more was used than had been charged, and negative if less was used. In a list,
+   * a cost of 0 means that the policy is ignored: it cannot deny the hit, and it is not charged.
    */
   readonly cost: Cost;
-  /** For each of the plan's policies, how many units must still be available after the cost was charged. Default 0. */
+  /** For each of the plan's policies, how many units must still be available after the cost has been charged. Default 0. */
   readonly keep?: readonly number[] | undefined;
   /** What to charge if the whole cost is not allowed. */
   readonly mode: Mode;
@@ -47,8 +47,8 @@ export interface Hit {
   readonly span: Millis;
   /**
    * For refund, settle, release and renew, the decision that made the charge, if the caller has it. `source` is where the charge
-   * was made, and `at` is when it was made. `isGiven` is true if the caller passed only the time `at`, which must
-   * then be validated, and not a decision.
+   * was made, and `at` is when it was made. `isGiven` is true if the caller passed only the time `at` instead of a decision. In
+   * that case, the time must be validated.
    */
   readonly of?: (Pick<Decision, 'source' | 'at'> & { readonly isGiven?: true }) | undefined;
   /**
@@ -58,7 +58,9 @@ export interface Hit {
   readonly isLease?: true | undefined;
 }
 
-/** A hit with the same cost for every policy, which keeps nothing free. Wrappers answer only such hits themselves. */
+/**
+ * A hit that has the same cost for every policy and does not ask to keep units free. Wrappers answer only plain hits themselves.
+ */
 export interface PlainHit extends Hit {
   readonly cost: number;
   readonly keep?: undefined;

@@ -31,7 +31,7 @@ function placeIn(slot: Slot, plan: number, policies: readonly NamedPolicy[]): Pl
 }
 
 function checked(named: NamedPolicies): NamedPolicy[] {
-  // JavaScript callers may pass anything, including text, which only the full createLimiter accepts.
+  // JavaScript callers may pass anything.
   if (typeof named !== 'object' || named === null) throw new SluiceError('ERR_POLICY', 'policies', named);
   const policies = Object.entries(named).map(([name, policy]) => {
     if (!isPolicy(policy))

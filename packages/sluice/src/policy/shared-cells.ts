@@ -1,6 +1,6 @@
 /**
  * Determines which policies of a limiter's plans share cells. A limiter has one row per key for its own policies and those of all
- * its tiers. Policies that express the same limit in two tiers must use the same cells, because otherwise a key would get both
+ * its tiers. Policies that express the same limit in two tiers must use the same cells, because otherwise a key could use up both
  * limits by changing tiers.
  *
  * The result must not depend on the order in which policies or tiers were written, because processes with the same configuration

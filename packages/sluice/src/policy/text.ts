@@ -1,5 +1,6 @@
 /**
- * Parses policies as text, such as '100/min', '10/s burst 20', '5000/day fixed-window' or '100/min & 5000/day sliding-log'.
+ * Parses policies that are written as text, such as '100/min', '10/s burst 20', '5000/day fixed-window' or
+ * '100/min & 5000/day sliding-log'.
  *
  *   policies = policy { '&' policy }
  *   policy   = limit '/' duration { 'burst' number | algorithm }
@@ -11,7 +12,9 @@ import { SluiceError } from '../internal/errors.ts';
 
 const POLICY = /^([\d_]+(?:\.\d+)?)\s*\/\s*([\d.]*\s*[a-z]+(?:\d+[a-z]+)*)(?:\s+(.*))?$/;
 
-/** The policies of a text, by name. A policy's name is its own text, except that a single policy is named 'default'. */
+/**
+ * Parses a text and returns its policies by name. A policy's name is its own text, except that a single policy is named 'default'.
+ */
 export function parsePolicies(text: string): Record<string, Policy> {
   const parts = text.split('&').map((part) => part.trim().replace(/\s+/g, ' '));
   const named: Record<string, Policy> = {};
