@@ -11,7 +11,7 @@ export const LONGEST_TIMEOUT: Millis = 2 ** 31 - 1;
  */
 const EARLY: Millis = 2;
 
-/** A clock that reads the time from a function. Its timers keep the process alive only while a caller waits. */
+/** A clock that reads the time from a function. Its timers keep the process alive unless `isQuiet` is true. */
 export function clockFrom(now: () => Millis): Clock {
   return {
     now,

@@ -1,8 +1,9 @@
 /** Lets code that has only a limiter ask for the names of its policies. */
 
 /**
- * The key of a limiter's function that says whether a cost may name a policy. Without a key, the function returns undefined if
- * the answer depends on the key. Copies of a limiter keep the function, and limiters that are not made by Sluice have none.
+ * The symbol under which a limiter has a function that says whether a cost may name a policy. If the function is called without a
+ * key, and the answer depends on the key, it returns undefined. Copies of a limiter keep the function. Limiters that were not
+ * created by Sluice do not have it.
  */
 export const HAS_POLICY: unique symbol = Symbol.for('sluice.has-policy');
 

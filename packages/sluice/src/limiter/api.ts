@@ -7,21 +7,22 @@ import type { ByPolicy } from './cost.ts';
 
 export type { ByPolicy } from './cost.ts';
 
-/** Options of verbs that have a cost. A number that is passed instead of the options is the cost. */
+/** Options of verbs that have a cost. A caller may also pass just a number, which is the cost. */
 export interface CostOptions<Tier extends string = string, Name extends string = string> {
   /**
    * Number of units that the call uses. Default 1. A cost of 0 checks without charging. With an object, each policy has its own
-   * cost, as in `{ requests: 1, tokens: 4200 }`. A policy that is not named costs 1, and a policy that costs 0 is not asked.
+   * cost, as in `{ requests: 1, tokens: 4200 }`. A policy that is not named costs 1. A policy that costs 0 is ignored.
    */
   readonly cost?: ByPolicy<Name> | undefined;
   /** The tier whose policies apply to this call. Default: the policies that `createLimiter` was given. */
   readonly tier?: Tier | undefined;
   /**
-   * How much of each policy must still be free after the call, for calls that may use only what others leave. A number below 1
-   * is a fraction of the limit, and any other number is units. Default 0. An object has a number for each policy by name.
+   * How much of each policy must still be free after the call. Use it for calls that may use only what other calls leave. A number
+   * below 1 is a fraction of the limit, and any other number is a number of units. Default 0. An object has one number per policy
+   * name.
    */
   readonly keep?: ByPolicy<Name> | undefined;
-  /** The name of a class of `createLimiter`, whose `keep` applies to this call. */
+  /** The name of one of the limiter's `classes`, whose `keep` applies to this call. */
   readonly class?: string | undefined;
 }
 
@@ -93,9 +94,9 @@ export interface AcquireOptions<Tier extends string = string, Name extends strin
 export interface RunOptions<T = unknown, Tier extends string = string, Name extends string = string>
   extends AcquireOptions<Tier, Name> {
   /**
-   * Says what the call used, which replaces its cost: more is charged, or the rest is given back. It is called with the result or,
-   * if the call failed, with undefined and the error. If it returns undefined, a call that succeeded has used its cost, and a call
-   * that failed has used nothing. Without `settle`, every call is assumed to use exactly its cost.
+   * Returns how much the call used. The difference from its cost is then charged or given back. The function is called with the
+   * call's result or, if the call failed, with undefined and the error. If it returns undefined, a call that succeeded counts as
+   * having used its cost, and a call that failed counts as having used nothing. Without `settle`, every call keeps its cost.
    */
   readonly settle?: ((result: T | undefined, error?: unknown) => ByPolicy<Name> | undefined) | undefined;
 }
@@ -116,13 +117,13 @@ export interface ManyItem<R extends MaybePromise<Decision> = MaybePromise<Decisi
   readonly limiter?: Pick<Limiter<R>, 'take' | 'peek' | 'refund'> | undefined;
   /** The key to charge. */
   readonly key: string;
-  /** How many units the key is charged, or how many by policy. Default 1. */
+  /** How many units the key is charged: one number for all policies, or a number per policy. Default 1. */
   readonly cost?: ByPolicy | undefined;
   /** A tier of this item's limiter. Default: the policies that `createLimiter` was given. */
   readonly tier?: string | undefined;
   /** How much of each of the item's policies must still be free afterwards, as in `take`. Default 0. */
   readonly keep?: ByPolicy | undefined;
-  /** The name of a class of the item's limiter, whose `keep` applies to the item. */
+  /** The name of one of the `classes` of the item's limiter. The `keep` of that class applies to the item. */
   readonly class?: string | undefined;
 }
 
@@ -133,7 +134,8 @@ export interface ManyItem<R extends MaybePromise<Decision> = MaybePromise<Decisi
 export interface ManyDecision extends Decision {
   /**
    * True if all items were decided in one step, so that no call could get between them. Otherwise, the items were reserved one by
-   * one and given back if one of them was denied, so a concurrent call may have been denied by units that were given back.
+   * one and given back if one of them was denied, so a concurrent call may have been denied because of charges that were then given
+   * back.
    */
   readonly atomic: boolean;
   /** The decision about each item, in the order of the items. */
@@ -141,9 +143,9 @@ export interface ManyDecision extends Decision {
 }
 
 /**
- * Decides whether keys may act, under the policies it was created with. `R` is the type that its verbs return, which is
- * `Decision` on stores that answer synchronously and `Promise<Decision>` otherwise. `Tier` is a union of the names of its tiers,
- * and `Name` of the names of its policies.
+ * Decides whether keys may act, under the policies it was created with. `R` is the type that its verbs return, which is `Decision`
+ * on stores that answer synchronously and `Promise<Decision>` otherwise. `Tier` is the union of its tier names, and `Name` is the
+ * union of its policy names.
  */
 export interface Limiter<
   R extends MaybePromise<Decision> = Decision,
@@ -160,11 +162,11 @@ export interface Limiter<
    */
   refund(key: string, options?: number | GiveBackOptions<Tier, Name>): R;
   /**
-   * Corrects a charge once it is known what was used: charges what was used beyond it, even if that overdraws the key, so that
-   * the next caller waits, or gives the rest back.
+   * Corrects a charge once it is known how much was used. If more was used than charged, charges the difference, even if that
+   * overdraws the key and the next caller has to wait. If less was used, gives the difference back.
    */
   settle(key: string, options: SettleOptions<Tier, Name>): R;
-  /** Frees held places (concurrency). Units that other policies charged are not given back. */
+  /** Frees held places (concurrency). Units that were charged to other policies are not given back. */
   release(key: string, options?: number | GiveBackOptions<Tier, Name>): R;
   /**
    * Restarts the lease of a held place (concurrency). Pass the returned decision to the next `renew` or `release`, because
@@ -199,10 +201,11 @@ export interface Limiter<
    * Takes from several keys, of this or other limiters. All of them are charged, or none. If an item is denied, only its own
    * penalty policies count the denial. Items with the same limiter, tier and key are charged together.
    *
-   * All items are decided in one step if their limiters are on the same store, and the store is in memory, in shared memory, an
-   * ipc socket, a Redis or Valkey server, or Postgres. On a Redis Cluster, keys must be in the same slot, which is the case if all
-   * items have the same `key`. Other items are reserved one by one and given back if one of them is denied: items on different
-   * stores, on other stores, in leases, or with the same key in different tiers. `atomic` of the decision says which it was.
+   * All items are decided in one step if their limiters are on the same store, and that store is in memory, in shared memory,
+   * behind an ipc socket, on a Redis or Valkey server, or in Postgres. On a Redis Cluster, keys must be in the same slot, which is
+   * the case if all items have the same `key`. In all other cases, the items are reserved one by one and given back if one of them
+   * is denied: if they are on different stores or on another kind of store, if their units are leased, or if they have the same key
+   * in different tiers. The decision's `atomic` says whether all items were decided in one step.
    */
   takeMany(items: readonly ManyItem<R>[]): Answer<R, ManyDecision>;
   /** Rejects all waiting callers, frees the limiter's name, and closes the store if the limiter created it. */

@@ -1,10 +1,10 @@
-/** Turns the costs that callers pass, by the names of policies, into costs of a hit, by the order of the plan's policies. */
+/** Converts the costs that callers pass, by policy name, to the costs of a hit, which are in the order of the plan's policies. */
 import { costAt, isHolding } from '../engine/charge.ts';
 import type { Cost, Decision, Plan, PlacedPolicy } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
 import { cost as checkCost } from '../internal/options.ts';
 
-/** A number for every policy, or numbers by the names of policies. */
+/** One number for all policies, or an object with a number per policy name. */
 export type ByPolicy<Name extends string = string> =
   | number
   | Readonly<Partial<Record<Name, number | undefined>>>;
@@ -21,7 +21,10 @@ export function costOn(plan: Plan, given: ByPolicy, unnamed: number, option = 'c
   );
 }
 
-/** The number for a policy. A policy that is named `constructor` must not find that member of every object. */
+/**
+ * The number for a policy. Reads only own properties, because every object inherits a member named `constructor`, and a policy may
+ * have that name.
+ */
 function partOf(given: Exclude<ByPolicy, number>, name: string): number | undefined {
   return Object.hasOwn(given, name) ? given[name] : undefined;
 }
@@ -30,7 +33,7 @@ function partOf(given: Exclude<ByPolicy, number>, name: string): number | undefi
 function checkNames({ policies, slots }: Plan, given: object, option: string): void {
   const chargeable = ({ algorithm }: PlacedPolicy): boolean => algorithm.countsDenials !== true;
   for (const [name, value] of Object.entries(given)) {
-    // A name that only another tier uses is accepted, so that one cost can serve all tiers.
+    // A name that only another tier uses is accepted, so that a caller can pass the same cost for all tiers.
     const policy = policies.find((own) => own.name === name) ?? slots.find((other) => other.name === name);
     if (policy !== undefined && chargeable(policy)) continue;
     const hint = `the policies are ${policies
@@ -42,7 +45,7 @@ function checkNames({ policies, slots }: Plan, given: object, option: string): v
   }
 }
 
-/** A list of equal costs as one number, so that the store and its wrappers can take their fastest path. */
+/** Converts a list of equal costs to one number, so that the store and its wrappers can take their fastest path. */
 function collapsed(costs: readonly number[]): Cost {
   return costs.every((cost) => cost === costs[0] && cost > 0) ? costs[0] : costs;
 }

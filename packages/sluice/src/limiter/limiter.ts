@@ -82,8 +82,8 @@ export function createLimiter(
   const isPlain = typeof policies !== 'function' && Object.keys(tiers).length === 0;
   if (inherit !== undefined) {
     oneOf('createLimiter.inherit', inherit, INHERIT);
-    // A limiter inherits only from limiters with the same name, and a default name, which is derived from the policies, changes
-    // with them.
+    // A limiter inherits state only from limiters with the same name. A default name is not enough, because it is derived from the
+    // policies and changes with them.
     if (name === undefined && isPlain)
       throw new SluiceError('ERR_MISSING_OPTION', 'createLimiter.name', name, '', 'is required with inherit');
   }
@@ -204,7 +204,7 @@ const RESERVE = [...COST, 'maxDelay'] as const;
 const ACQUIRE = [...COST, 'timeout', 'signal', 'priority'] as const;
 const RUN = [...ACQUIRE, 'settle'] as const;
 
-/** Calls the function, and `onError` before the promise rejects. */
+/** Calls the function. If it fails, calls `onError` before the promise rejects. */
 async function callAnd<T>(call: () => MaybePromise<T>, onError: (error: unknown) => void): Promise<T> {
   try {
     return await call();
@@ -219,6 +219,6 @@ function limiterOptions<T>(options: T): T {
   if (typeof options === 'string')
     throw new SluiceError('ERR_OPTIONS', 'createLimiter', options, `such as { name: '${options}' }`);
   if (typeof (options as { apply?: unknown } | null)?.apply === 'function')
-    throw new SluiceError('ERR_OPTIONS', 'createLimiter', options, 'put the store into it: { store }');
+    throw new SluiceError('ERR_OPTIONS', 'createLimiter', options, 'pass the store as an option: { store }');
   return options;
 }

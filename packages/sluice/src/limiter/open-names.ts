@@ -8,7 +8,7 @@ import { type BoundedCache, boundedCache } from '../internal/bounded-cache.ts';
 
 /** The properties that limiters with the same name must have in common. */
 export interface Shape {
-  /** The signatures of the limiter's rows, and the source of its policy function. */
+  /** The signatures of the limiter's rows, and the source code of its policy function, if it has one. */
   readonly rows: string;
   /** The names of the limiter's policies. Undefined if some of these names were derived from the policies themselves. */
   readonly names: string | undefined;
@@ -28,8 +28,8 @@ interface Entry {
 const MOST_NAMES = 2000;
 
 /**
- * Open names by store object. Two stores on one client represent two processes, such as two versions in a deploy, so their
- * limiters may differ and count separately.
+ * Open names by store object. Two stores on the same client are treated like two processes, such as two versions during a
+ * deployment, so their limiters may have different policies and then count separately.
  */
 const byStore = new WeakMap<Store, BoundedCache<Entry>>();
 

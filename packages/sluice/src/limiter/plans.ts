@@ -27,9 +27,9 @@ export function plansOf(
   inherit: Inherit | undefined,
 ): Plans & {
   readonly shape: Shape;
-  /** All plans except those of a policy function. */
+  /** All plans except those for policies that a policy function returns. */
   readonly fixed: readonly Plan[];
-  /** Whether a cost may name this policy. Without a key, undefined if a policy function decides. */
+  /** Whether a cost may name this policy. Returns undefined if no key is given and the policies depend on the key. */
   has(policy: string, key?: string, tier?: string): boolean | undefined;
 } {
   const isByKey = typeof policies === 'function';
@@ -54,7 +54,7 @@ export function plansOf(
       if (key !== undefined) return hasPolicy(this.of(key, tier), policy);
       return plans.some((plan) => hasPolicy(plan, policy)) || (isByKey ? undefined : false);
     },
-    /** Every plan that has its own row. Plans with different signatures have different rows. */
+    /** Plans that together cover all rows of the key. Plans with different signatures have different rows. */
     all(key) {
       const first = own(key);
       const apart = ({ signature }: Plan) => signature !== first.signature;
@@ -96,9 +96,9 @@ function sorted(texts: Iterable<string>): string[] {
 }
 
 const ANSWER =
-  'a policy function must return one synchronously; load limits beforehand, or choose a tier per call';
+  'a policy function must return a policy synchronously; load limits beforehand, or choose a tier per call';
 
-/** Minimum number of cached plans for texts that a policy function returned. An evicted plan is created again. */
+/** The cache keeps at least this many plans for texts that a policy function returned. An evicted plan is created again. */
 const READY = 1000;
 
 /**

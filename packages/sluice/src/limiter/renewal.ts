@@ -11,7 +11,10 @@ const PER_LEASE = 3;
 export interface Keeper {
   /** Renews the place that the decision took, until the whole place is given back. */
   keep(of: Decision, cost: number, lease: Millis, renew: Renew): void;
-  /** Returns the decision that identifies the place now. `cost` is about to be given back, so it is no longer renewed. */
+  /**
+   * Returns the decision that identifies the place now. The units in `cost` are about to be given back, so they are no longer
+   * renewed.
+   */
   latest(of: Decision, cost: number): MaybePromise<Decision>;
 }
 

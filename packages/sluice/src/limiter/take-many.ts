@@ -1,4 +1,4 @@
-/** Takes from several keys, all or none, each with its own limiter, such as one per address and one per user. */
+/** Takes from several keys, all or none. Each key may have its own limiter, such as one for addresses and one for users. */
 import { allOrNone, type Part } from '../engine/all-or-none.ts';
 import { costAt } from '../engine/charge.ts';
 import type { Answer, Cost, Decision, Hit, MaybePromise, Store } from '../engine/contract.ts';
@@ -22,7 +22,10 @@ interface Source {
   chargeOf(key: string, options: CostOptions): Charge;
 }
 
-/** An object that only looks like a limiter has no source, and is asked by its methods. */
+/**
+ * The sources of all limiters that `createLimiter` made. For any other object with the methods of a limiter, `takeMany` calls these
+ * methods instead.
+ */
 const sources = new WeakMap<object, Source>();
 
 /** Lets `takeMany` send hits of this limiter to its store, together with hits of other limiters. */
@@ -30,7 +33,7 @@ export function registerSource(limiter: Taker, source: Source): void {
   sources.set(limiter, source);
 }
 
-/** The charge of one key of a limiter, for all of its items. */
+/** The charge for one key of one limiter, which is the sum of all items with this limiter, tier and key. */
 interface Share {
   readonly limiter: Taker;
   readonly key: string;
@@ -50,7 +53,7 @@ interface Joined {
 }
 
 /**
- * Takes in one step, if the store can do that for all shares. Otherwise, peeks at all keys and then takes from them, and gives back
+ * Takes from all keys in one step if the store supports that. Otherwise, peeks at all keys and then takes from them, and gives back
  * what was taken if one of the takes is denied.
  */
 export function takeMany<R extends MaybePromise<Decision>>(
@@ -95,7 +98,7 @@ function oneStep(shares: readonly Share[]): ReturnType<NonNullable<Store['allTak
   return rows.size === hits.length ? store.allTaker?.(hits) : undefined;
 }
 
-/** How a share is taken on its own. */
+/** How to take one share separately from the others. */
 function partOf({ limiter, key, tier, keep, class: name, store, hit, cost }: Share): Part {
   if (store === undefined || hit === undefined) {
     const options = { cost: cost as number, tier, keep, class: name };
@@ -108,7 +111,7 @@ function partOf({ limiter, key, tier, keep, class: name, store, hit, cost }: Sha
   return {
     peek: () => store.apply({ ...hit, verb: 'peek' }),
     take: () => store.apply(hit),
-    // The limiter lets its waiting callers try again.
+    // Calls the limiter and not the store, because the limiter also lets its waiting callers try again.
     refund: (of) => limiter.refund(key, { tier, of }),
   };
 }
@@ -146,7 +149,10 @@ function hitOf(charge: Charge): Hit {
   return { ...charge, verb: isFree(charge.cost) ? 'peek' : 'take', mode: 'whole', span: 0 };
 }
 
-/** Adds the cost of another item to a share. What the share keeps free must be free after all of its items were charged. */
+/**
+ * Adds the cost of another item to a share. The units that the share must keep free must still be free after all of its items have
+ * been charged.
+ */
 function add(share: Share, cost: Share['cost'], charge: Charge | undefined): void {
   const { hit } = share;
   if (hit !== undefined && charge !== undefined) {

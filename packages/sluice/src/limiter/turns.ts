@@ -1,12 +1,15 @@
 /**
  * Shares turns fairly with other processes. When a process releases a place, its own next waiter takes it immediately, so waiters
- * in other processes would never find a free one. Therefore a process that has served its own waiters for a while pauses
- * after a release, for slightly longer than the interval at which the others poll.
+ * in other processes would never find a free place. Therefore a process that has served its own waiters for a while pauses after a
+ * release, for slightly longer than the interval at which the others poll.
  */
 import { systemClock } from '../internal/clock.ts';
 import type { Decision, Millis } from '../engine/contract.ts';
 
-/** Milliseconds between polls of the head of a queue for a place that a holder in another process may have released. */
+/**
+ * Bounds of the interval, in milliseconds, at which the head of a queue polls for a place that a holder in another process may have
+ * released.
+ */
 const SHORTEST_POLL: Millis = 20;
 const LONGEST_POLL: Millis = 100;
 /**
@@ -14,7 +17,10 @@ const LONGEST_POLL: Millis = 100;
  * available early.
  */
 const RATE_POLL: Millis = 1000;
-/** The length of a pause, in poll intervals. It must be longer than the longest interval. */
+/**
+ * The length of a pause, as a multiple of the longest poll interval. It must be above 1, so that every other process polls during
+ * the pause.
+ */
 const PAUSE = 1.5;
 /**
  * How long a process serves its own waiters before it pauses. SHORTEST_STINT applies while other processes wait, and
@@ -31,7 +37,7 @@ const RIVAL: Millis = 10_000;
 const MOST_KEYS = 10_000;
 const LONGEST_KEY = 1024;
 
-/** The state of the turns of a key, as far as this process knows it. */
+/** The state of a key's turns, as far as this process knows it. */
 interface Turn {
   /** Whether this process serves its own waiters and leaves no place free for others. */
   isOn: boolean;
@@ -91,7 +97,8 @@ export function turnsOf(): Turns {
       if (turn === undefined || !turn.isOn || turn.released === 0) return 0;
       const now = systemClock.now();
       const pause = PAUSE * longestPoll(true, queues);
-      // Other processes could take the place while no waiter in this process tried to take it.
+      // For longer than a pause, no waiter in this process has tried to take the place, so other processes have already had a
+      // chance.
       if (now - turn.released > pause) turn.until = now + turn.length;
       if (now < turn.until) return 0;
       turn.paused = true;

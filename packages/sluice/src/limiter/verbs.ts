@@ -26,17 +26,17 @@ export interface Plans {
   /** The plan of every call without a tier. Undefined if a policy function chooses the plan. */
   readonly base: Plan | undefined;
   of(key: string, tier: string | undefined): Plan;
-  /** Every plan that has its own row. `reset` returns the decision of the first one. */
+  /** Plans that together cover all rows of the key. `reset` returns the decision for the first plan. */
   all(key: string): readonly Plan[];
 }
 
-/** What a limiter keeps free for each class of calls, by the name of the class. */
+/** How much of each limit the calls of a class must leave free, by the name of the class. */
 export type Classes = Readonly<Record<string, { readonly keep: ByPolicy }>>;
 
 /** The part of a hit that is the same for every verb with a cost. */
 export type Charge = Pick<Hit, 'plan' | 'key' | 'cost' | 'keep'>;
 
-/** Validates the classes of a limiter, so that a wrong one is noticed when the limiter is created. */
+/** Validates the classes of a limiter, so that an invalid class is reported when the limiter is created. */
 export function checkClasses(classes: Classes, plans: readonly Plan[]): Classes {
   if (typeof classes !== 'object' || classes === null || Array.isArray(classes))
     throw new SluiceError('ERR_OPTIONS', 'createLimiter.classes', classes);
@@ -49,13 +49,13 @@ export function checkClasses(classes: Classes, plans: readonly Plan[]): Classes 
   return classes;
 }
 
-/** Returns the function that turns the options of a call into the hit's plan, cost and what it keeps free. */
+/** Returns the function that turns the options of a call into the hit's plan, its cost and the units that it must keep free. */
 export function chargesOf(plans: Plans, classes: Classes): (key: string, options: CostOptions) => Charge {
   return (key, { cost = 1, tier, keep, class: name }) => {
     const plan = plans.of(keyOf(key), tier);
     if (name === undefined) return { plan, key, cost: costOn(plan, cost, 1), keep: keepOn(plan, keep) };
     if (keep !== undefined)
-      throw new SluiceError('ERR_UNKNOWN_OPTION', 'keep', keep, 'the class says what is kept free');
+      throw new SluiceError('ERR_UNKNOWN_OPTION', 'keep', keep, 'the class already says what to keep free');
     if (!Object.hasOwn(classes, name))
       throw new SluiceError('ERR_CHOICE', 'class', name, Object.keys(classes).join(', '));
     return { plan, key, cost: costOn(plan, cost, 1), keep: keepOn(plan, classes[name].keep) };
@@ -63,8 +63,8 @@ export function chargesOf(plans: Plans, classes: Classes): (key: string, options
 }
 
 /**
- * Creates the verbs. `onRoom` is called after the key may have got more units, so that waiters try again. `latest` returns the
- * decision that identifies a held place now, before this many of its places are given back.
+ * Creates the verbs. `onRoom` is called when more units of the key may have become available, so that waiters try again. `latest`
+ * is called before `places` of the places that a decision holds are given back, and returns the decision that identifies them now.
  */
 export function verbsOf(
   store: Store,
@@ -126,7 +126,12 @@ export function verbsOf(
       const { charged, used, tier, of, at } = checkOptionNames('settle', options, SETTLE);
       const plan = planOf(key, tier);
       if (charged === undefined && of === undefined)
-        throw new SluiceError('ERR_MISSING_OPTION', 'settle.charged', charged, 'or the decision: { of }');
+        throw new SluiceError(
+          'ERR_MISSING_OPTION',
+          'settle.charged',
+          charged,
+          'or pass the decision: { of }',
+        );
       const before =
         charged === undefined ? chargedBy(plan, of as Decision) : costOn(plan, charged, 1, 'charged');
       return giveBack('settle', plan, key, differenceOn(plan, before, used), chargeMeant(of, at));
@@ -137,7 +142,7 @@ export function verbsOf(
       const verb = of.at === undefined || leaseOf(plan) === 0 ? 'peek' : 'renew';
       return store.apply({ verb, plan, key, cost: costBack(plan, cost, of), mode: 'whole', span: 0, of });
     },
-    /** A manual block belongs to the limiter's name, so one hit reaches every tier and version. */
+    /** A manual block belongs to the limiter's name, so one hit blocks the key in all tiers and versions of the limiter. */
     block: (key, span) =>
       store.apply({
         verb: 'block',
@@ -184,7 +189,7 @@ export function costBack(plan: Plan, cost: ByPolicy | undefined, of: Decision | 
   return of === undefined ? 1 : chargedBy(plan, of);
 }
 
-/** The charge that a call gives back, as far as the caller knows it. */
+/** Identifies the charge that a call gives back. Undefined if the caller did not say which charge it was. */
 function chargeMeant(of: Decision | undefined, at: Millis | undefined): Hit['of'] {
   if (at === undefined) return of;
   if (of !== undefined)
@@ -228,7 +233,7 @@ export function heldOptions<T extends GiveBackOptions>(options: T): T & { readon
   );
 }
 
-/** Validates the names of a verb's options. A number that is passed instead of them is the cost. */
+/** Validates the names of a verb's options. If a number was passed instead of the options, it is the cost. */
 export function optionsOf<T extends { readonly cost?: ByPolicy | undefined }>(
   options: number | T | undefined,
   names: readonly (keyof T & string)[],

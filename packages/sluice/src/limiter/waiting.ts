@@ -1,7 +1,7 @@
 /**
  * Lets callers wait for their turn. Each key has a queue, ordered by priority and then by arrival. Only the head of a queue calls
- * the store, and calls it again at the announced instant. So a large cost is not starved by small ones behind it, a waiter that
- * leaves has not been charged, and a queue needs only one timer, however long it is.
+ * the store, and calls it again at the announced instant. As a result, a large cost is not starved by smaller costs behind it, a
+ * waiter that leaves has not been charged, and a queue needs only one timer, however long it is.
  *
  * A store that other processes use may have units available earlier than it announced, so the head also polls. A process that has
  * served its own queue for a while lets other processes have a turn (see turns.ts).
@@ -14,7 +14,7 @@ import { pollAfter, type Turns, turnsOf } from './turns.ts';
 
 /** The operations of the limiter that a queue uses. */
 export interface Desk {
-  /** Takes if the key may act now. An answer that says to wait does not count as a denial. */
+  /** Takes if the key may act now. If the key has to wait, that does not count as a denial. */
   takeNow(key: string, cost: CostOptions): MaybePromise<Decision>;
   peek(key: string, cost: CostOptions): MaybePromise<Decision>;
   /** Refunds the charge that this decision made. */

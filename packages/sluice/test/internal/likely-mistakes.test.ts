@@ -28,7 +28,7 @@ const POLICY = "policies must be a policy, such as '100/min' or gcra({ limit: 10
 const STORE = 'must be a store, such as memory() or redis(client)';
 const WRAP_REDIS = "wrap the client: redis(client) from 'sluice/redis'";
 const FUNCTION =
-  'a policy function must return one synchronously; load limits beforehand, or choose a tier per call';
+  'a policy function must return a policy synchronously; load limits beforehand, or choose a tier per call';
 const RATE_LIMIT = 'rateLimit must be an object with options, or a limiter';
 const IN_LIMITER = "it belongs to the limiter: rateLimit({ limiter: createLimiter('100/min') })";
 
@@ -133,7 +133,7 @@ describe('the store', () => {
     [
       'a store in place of the options',
       () => create('10/s', memory()),
-      'createLimiter must be an object with options (put the store into it: { store }); got an object [ERR_OPTIONS]',
+      'createLimiter must be an object with options (pass the store as an option: { store }); got an object [ERR_OPTIONS]',
     ],
     [
       'a name in place of the options',
@@ -305,7 +305,7 @@ describe('a middleware', () => {
     [
       'limitedFetch with a limiter in place of options',
       () => (limitedFetch as Untyped)(fetch, limiter),
-      'limitedFetch must be an object with options (put the limiter into it: { limiter }); got an object [ERR_OPTIONS]',
+      'limitedFetch must be an object with options (pass the limiter as an option: { limiter }); got an object [ERR_OPTIONS]',
     ],
   ]);
 });

@@ -21,7 +21,10 @@ import { announcedWait } from './retry-after.ts';
 import { type FetchInit, originOf, outgoing, type OutgoingRequest } from './outgoing.ts';
 import { closures, announcedDenial, retryBudget, sleep } from './retry-budget.ts';
 
-/** The methods of a limiter that `limitedFetch` uses. Every limiter of Sluice has them. The option `settle` requires `settle`. */
+/**
+ * The methods of a limiter that `limitedFetch` uses. Every limiter of Sluice has them. The option `settle` requires a limiter with
+ * a `settle` method.
+ */
 export type FetchLimiter = Pick<AnyLimiter, 'acquire' | 'refund' | 'release'> &
   Partial<Pick<AnyLimiter, 'keep' | 'settle'>>;
 
@@ -37,14 +40,17 @@ export interface LimitedFetchOptions<R extends FetchResponse = FetchResponse> {
    * origin.
    */
   readonly key?: ((request: OutgoingRequest) => string) | undefined;
-  /** How many units an attempt costs, or how many by policy, as in `{ requests: 1, tokens: 4200 }`. Default 1. */
+  /**
+   * How many units an attempt costs: one number for all policies, or a number per policy, as in `{ requests: 1, tokens: 4200 }`.
+   * Default 1.
+   */
   readonly cost?: ByPolicy | ((request: OutgoingRequest) => ByPolicy) | undefined;
   /**
-   * Says what an attempt used, which replaces its cost: more is charged, or the rest is given back. It is called when the headers
-   * of the response have arrived or, if the attempt failed, with undefined and the error. To read the body, read a clone of the
-   * response; the caller gets the response without waiting for the result. If the result is undefined, an attempt with a response
-   * has used its cost, and an attempt that failed has used nothing. If `settle` fails, the cost is kept. Without `settle`, every
-   * attempt uses its cost.
+   * Returns how much an attempt used. The difference from its cost is then charged or given back. The function is called with the
+   * response when its headers have arrived or, if the attempt failed, with undefined and the error. To read the body, read a clone
+   * of the response; the caller gets the response without waiting for the result. If the result is undefined, an attempt that got a
+   * response counts as having used its cost, and an attempt that failed counts as having used nothing. If `settle` itself fails, or
+   * is not given, every attempt keeps its cost.
    */
   readonly settle?:
     | ((
@@ -125,7 +131,7 @@ interface Call {
 /**
  * Returns a function with the signature of `fetch` that waits for its turn and retries. It resolves to the response of the last
  * attempt, whatever its status. It rejects with a `DeniedError` if the turn does not come within `maxWait`, with the signal's
- * reason if aborted, and with the errors of `fetch`.
+ * reason if the signal is aborted, and with any error of `fetch`.
  */
 export function limitedFetch<F extends AnyFetch>(
   fetch: F,
@@ -241,7 +247,12 @@ function checked(fetch: unknown, options: LimitedFetchOptions) {
   if (typeof fetch !== 'function')
     throw new SluiceError('ERR_OPTIONS', 'limitedFetch.fetch', fetch, '', 'must be a function such as fetch');
   if (typeof (options as { acquire?: unknown } | null)?.acquire === 'function')
-    throw new SluiceError('ERR_OPTIONS', 'limitedFetch', options, 'put the limiter into it: { limiter }');
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'limitedFetch',
+      options,
+      'pass the limiter as an option: { limiter }',
+    );
   const {
     limiter,
     key = originOf,
@@ -281,7 +292,7 @@ function checked(fetch: unknown, options: LimitedFetchOptions) {
   };
 }
 
-/** Validates the numbers of a cost by policy. The limiter checks the names. */
+/** Validates the numbers in a cost that has one number per policy. The limiter checks the names. */
 function checkedCost<C>(cost: C): C {
   if (typeof cost === 'function') return cost;
   if (typeof cost !== 'object' || cost === null) checkCost(cost, 'limitedFetch.cost');

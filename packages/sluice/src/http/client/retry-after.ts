@@ -1,4 +1,4 @@
-/** Reads from a response's headers how long its server asks clients to wait, in milliseconds. Never throws. */
+/** Finds out from a response's headers how long the server asks clients to wait, in milliseconds. Never throws. */
 import type { Millis } from '../../engine/contract.ts';
 
 interface Fields {
@@ -12,10 +12,10 @@ export const LONGEST: Millis = 86_400_000;
 const PREFIXES = ['ratelimit', 'x-ratelimit', 'x-rate-limit'] as const;
 
 /**
- * The time until the server accepts requests again. 0 if it accepts requests now or does not announce a wait. The first header
- * that is present and valid decides, in this order: Retry-After of an error, RateLimit, RateLimit-Remaining,
- * X-RateLimit-Remaining. All headers except Retry-After are used only if they say that nothing remains. Instants are compared
- * with the response's own Date, so the clocks of client and server need not agree.
+ * The time until the server accepts requests again. 0 if it accepts requests now or does not announce a wait. The first header that
+ * is present and valid decides, in this order: Retry-After (only in an error response), RateLimit, RateLimit-Remaining,
+ * X-RateLimit-Remaining. All headers except Retry-After are used only if they say that nothing remains. Instants are compared with
+ * the response's own Date, so the clocks of client and server need not agree.
  */
 export function announcedWait(status: number, headers: Fields, now: Millis): Millis {
   const sent = httpDate(headers.get('date')) ?? now;
