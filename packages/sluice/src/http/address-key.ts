@@ -1,6 +1,6 @@
 /**
- * Computes the default key of a guard, which is the client's address. `trustProxy` determines how the address is found or, if it
- * is not set, the framework's own proxy setting does.
+ * Computes the default key of a guard, which is the client's address. `trustProxy` determines how the address is found. Without it,
+ * the framework's own proxy setting applies.
  */
 import { warnOnce } from '../internal/warn.ts';
 import {
@@ -34,7 +34,7 @@ export interface Addressed<Q> {
 
 /**
  * Returns the function that computes the default key. If `trustProxy` is given, even as `false`, it decides which proxies are
- * trusted. Otherwise, the framework's proxy setting does. If neither is set, no proxy is trusted.
+ * trusted. Otherwise, the framework's proxy setting decides. If neither is set, no proxy is trusted.
  */
 export function addressKeyOf<Q>(options: ClientAddressOptions, view: Addressed<Q>): (request: Q) => string {
   const { trustProxy, ipv6Prefix } = options;
@@ -61,16 +61,16 @@ export function addressKeyOf<Q>(options: ClientAddressOptions, view: Addressed<Q
 const TRUSTS_ANYONE =
   'the framework is set to trust every proxy, so clients could choose their own address and with it their own limit. ' +
   'The rate limiter uses the nearest public address in X-Forwarded-For instead. ' +
-  "Set the framework's proxy setting, or trustProxy of rateLimit, to the number or the addresses of your proxies.";
+  "Set the framework's proxy setting, or rateLimit's trustProxy option, to the number or the addresses of your proxies.";
 
 const NOT_TRUSTED =
   'requests carry X-Forwarded-For, but no proxy is trusted, so all clients behind the same proxy share one limit. ' +
-  "Set trustProxy of rateLimit, or the framework's own proxy setting, to the number or the addresses of your proxies; " +
+  "Set rateLimit's trustProxy option, or the framework's own proxy setting, to the number or the addresses of your proxies; " +
   'set trustProxy to false if clients connect directly.';
 
 /**
- * Whether X-Forwarded-For contains an address other than the one that was found. On some platforms, the address of the connection
- * is already the client's.
+ * Whether X-Forwarded-For is set but does not contain the address that was found. On some platforms, the address of the connection
+ * is already the client's, and the header contains it.
  */
 function isForwarded(headers: HeadersLike, client: string | undefined): boolean {
   const list = headerOf(headers, 'x-forwarded-for');

@@ -69,7 +69,10 @@ function refund(entry: Entry): void {
   if (cost !== 0) ignoreFailure(() => limiter.refund(key, givenBack(entry.charge, entry.decision)));
 }
 
-/** The options with which exactly this charge is given back. Without a cost, all that each policy was charged is given back. */
+/**
+ * The options for giving back exactly this charge. A cost by policy is left out, so that each policy gets back all that it was
+ * charged.
+ */
 export function givenBack(
   { cost, tier }: { readonly cost: ByPolicy; readonly tier?: string | undefined },
   of: Decision,

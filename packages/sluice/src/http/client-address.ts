@@ -165,7 +165,9 @@ function fromHeader(
   };
 }
 
-/** The entries of X-Forwarded-For, oldest first. Entries before one that is not an address are dropped. */
+/**
+ * The entries of X-Forwarded-For, oldest first. If an entry is not an address, that entry and all entries before it are dropped.
+ */
 function forwarded({ headers }: RequestLike): string[] {
   const chain = list(headerOf(headers, 'x-forwarded-for')).map(withoutPort);
   const bad = chain.findLastIndex((text) => parseAddress(text) === undefined);
@@ -208,7 +210,7 @@ function isList(value: unknown): value is readonly string[] {
 const MAPPED = /^::ffff:\d+\.[\d.]+$/;
 
 function subject(text: string, ipv6Prefix: number): string {
-  // Fast path: most addresses are IPv4, written alone or IPv4-mapped by a dual-stack listener.
+  // Fast path: most addresses are IPv4, either plain or in the IPv4-mapped form that a dual-stack listener reports.
   if (!text.includes(':')) return text;
   if (MAPPED.test(text)) return text.slice(7);
   const address = parseAddress(text);

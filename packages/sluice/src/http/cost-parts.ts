@@ -1,4 +1,7 @@
-/** Divides a cost by policy among the limiters of a guard, so that one cost can serve all of them. */
+/**
+ * Splits a cost such as `{ requests: 1, tokens: 4200 }` among a guard's limiters, so that one object can name policies of all of
+ * them.
+ */
 import { HAS_POLICY, type Named } from '../internal/policy-names.ts';
 import type { ByPolicy } from '../limiter/api.ts';
 
@@ -29,7 +32,10 @@ export function mayBePolicy(limiters: readonly object[], name: string): boolean 
   return limiters.some((limiter) => (limiter as Named)[HAS_POLICY]?.(name) !== false);
 }
 
-/** Returns a function that calls other functions with these arguments, each of them once. */
+/**
+ * Returns a function that calls the function it is given with these arguments. A function that was already called is not called
+ * again; its first result is returned.
+ */
 export function onceEach<A extends readonly unknown[]>(...args: A): <T>(call: (...args: A) => T) => T {
   const results = new Map<unknown, unknown>();
   return <T>(call: (...args: A) => T): T => {

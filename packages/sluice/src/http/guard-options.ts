@@ -8,9 +8,9 @@ import { mayBePolicy } from './cost-parts.ts';
 import { HEADER_STYLES, type HeaderStyle } from './headers.ts';
 
 /**
- * The methods of a limiter that a guard uses. Every limiter of Sluice has them. A guard also uses the limiter's `settle`, which is
- * not listed here because it would have the name of an option, and callbacks in the options would lose the types of their
- * parameters. Without that method, the costs of requests that are settled must be numbers.
+ * The methods of a limiter that a guard uses. Every limiter of Sluice has them. A guard also uses the limiter's `settle`. That
+ * method is not listed here because a guard has an option of the same name, and TypeScript could then not infer the parameter types
+ * of callbacks in the options. If a limiter has no `settle` method, the costs of requests that are settled must be numbers.
  */
 export type GuardLimiter = Pick<AnyLimiter, 'take' | 'peek' | 'refund' | 'release' | 'takeMany'> &
   Partial<Pick<AnyLimiter, 'keep'>>;
@@ -33,8 +33,9 @@ export interface Limit<Q> {
    */
   readonly key?: ((request: Q) => MaybePromise<string | false | undefined>) | undefined;
   /**
-   * How many units the request costs, or how many by policy, as in `{ requests: 1, tokens: 4200 }`. Default 1. A policy that is
-   * not named costs 1. If a guard has several limits, a cost may also name policies of the other limits.
+   * How many units the request costs: one number for all policies, or a number per policy, as in `{ requests: 1, tokens: 4200 }`.
+   * Default 1. A policy that is not named costs 1. If a guard has several limits, a cost may also name policies of the other
+   * limits.
    */
   readonly cost?: ByPolicy | ((request: Q) => MaybePromise<ByPolicy>) | undefined;
   /** The limiter's tier that applies to the request. Default: none, which means the limiter's own policies. */
@@ -42,9 +43,9 @@ export interface Limit<Q> {
   /** The limiter's class that applies to the request, which says how much of each policy the request must leave free. */
   readonly class?: string | ((request: Q) => MaybePromise<string | undefined>) | undefined;
   /**
-   * Computes the final cost when the response has been sent. The difference from the charged cost is refunded or charged.
-   * If the function returns `undefined`, the charged cost is kept. If it returns an object, so is the charged cost of every
-   * policy that the object does not name.
+   * Computes the final cost when the response has been sent. The difference from the charged cost is refunded or charged. If the
+   * function returns `undefined`, the charged cost is kept. If it returns an object, a policy that the object does not name keeps
+   * its charged cost.
    */
   readonly settle?: ((request: Q, outcome: Outcome) => MaybePromise<ByPolicy | undefined>) | undefined;
 }
@@ -53,7 +54,7 @@ export interface Limit<Q> {
 export interface GuardOptions<Q> extends Partial<Limit<Q>>, ClientAddressOptions {
   /**
    * Several limits, instead of `limiter` or in addition to it. A request is charged to all of them or to none. If `cost`, `class`
-   * or `settle` are given without a `limiter`, they apply to each of these limits that does not have its own.
+   * or `settle` are given without a `limiter`, they apply to each of these limits that does not set its own.
    */
   readonly limits?: readonly Limit<Q>[] | undefined;
   /** Returns true to exempt the request from all limits. */
@@ -63,7 +64,7 @@ export interface GuardOptions<Q> extends Partial<Limit<Q>>, ClientAddressOptions
    * Default false.
    */
   readonly shadow?: boolean | undefined;
-  /** Called for every denial, also in shadow mode. */
+  /** Called for every denial, even in shadow mode. */
   readonly onDenied?: ((request: Q, decision: Decision) => unknown) | undefined;
   /**
    * Called with a `StoreUnavailable` error when the store cannot be reached, in which case the client gets status 503. Also
@@ -169,7 +170,7 @@ export function listLimits<Q>({ limits = [], ...own }: LimitsGiven<Q>): readonly
   const listed = listOf('rateLimit.limits', limits);
   if (Object.keys(own).length === 0) return listed;
   const { limiter, key, tier, ...shared } = own;
-  // A key or a tier belongs to a limiter, so both require a limiter next to them.
+  // `key` and `tier` belong to one limiter, so they are never shared: options with either of them must also have a `limiter`.
   const isShared = [limiter, key, tier].every((value) => value === undefined) && listed.length > 0;
   return isShared ? listed.map((limit) => withDefaults(limit, shared)) : [own, ...listed];
 }

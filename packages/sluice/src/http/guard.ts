@@ -77,7 +77,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
   const pairs = headers === false ? () => [] : headerWriter({ style: headers });
   const addressKey = addressKeyOf({ trustProxy, ipv6Prefix }, view);
 
-  /** `ask` calls a function with the request, once if several limits share the function. */
+  /** `ask` calls a function with the request. If several limits share the function, it is called only once. */
   function chargeOf(
     limit: Limit<Q>,
     request: Q,
@@ -110,7 +110,10 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
       : chain(chargesOf(request), (charges) => takeAll(request, charges));
   }
 
-  /** Turns a synchronous throw into a rejected promise, so that the promises of the other limits are still awaited. */
+  /**
+   * Computes the charges of all limits. Turns a synchronous throw into a rejected promise, so that the promises of the other limits
+   * are still awaited.
+   */
   function chargesOf(request: Q): MaybePromise<(Charge | undefined)[]> {
     const ask = onceEach(request);
     return all(

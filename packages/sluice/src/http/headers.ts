@@ -11,6 +11,7 @@ import { digest } from '../internal/hash.ts';
 import { checkOptionNames, listOf, oneOf } from '../internal/options.ts';
 
 /**
+ * Which rate limit headers are set:
  * - 'draft-11': the IETF's RateLimit-Policy and RateLimit headers, with all policies.
  * - 'legacy': X-RateLimit-Limit and -Remaining, and -Reset in seconds from now.
  * - 'github': like 'legacy', but with -Reset in seconds since 1970.
@@ -52,8 +53,8 @@ export const HEADER_STYLES = Object.keys(STYLES) as readonly HeaderStyle[];
 const OPTIONS = ['style', 'partitionKey', 'now'] as const;
 
 /**
- * Returns the headers that describe a decision. Every denial gets a `Retry-After` that is never too early. It is missing only if
- * a retry can never pass.
+ * Returns the headers that describe a decision. A denial gets a `Retry-After` that is never too early, unless a retry can never
+ * pass.
  */
 export function rateLimitHeaders(decision: Decision, options?: HeaderOptions): HeaderPair[] {
   if (options !== undefined) return headerWriter(options)(decision);
@@ -61,7 +62,10 @@ export function rateLimitHeaders(decision: Decision, options?: HeaderOptions): H
   return writeDefault(decision);
 }
 
-/** The writer that all callers without options share, because their policies are often the same. */
+/**
+ * The writer for all calls without options. They share one writer because it caches the text for the last policies, and consecutive
+ * calls often have the same policies.
+ */
 let writeDefault: ((decision: Decision) => HeaderPair[]) | undefined;
 
 /**

@@ -45,7 +45,7 @@ export function contains({ address, bits }: Range, other: Address): boolean {
 }
 
 const MAPPED: Range = { address: [0, 0, 0, 0, 0, 0xffff, 0, 0], bits: 96 };
-/** The well-known prefix of NAT64 (RFC 6052). Every IPv4 client of such a gateway is in this one /96. */
+/** The well-known prefix of NAT64 (RFC 6052). A NAT64 gateway maps all of its IPv4 clients to this one /96. */
 const NAT64: Range = { address: [0x64, 0xff9b, 0, 0, 0, 0, 0, 0], bits: 96 };
 /** The prefix of 6to4 (RFC 3056). The owner of one IPv4 address holds the whole /48 that embeds it. */
 const SIX_TO_FOUR: Range = { address: [0x2002, 0, 0, 0, 0, 0, 0, 0], bits: 16 };

@@ -7,7 +7,7 @@ import type { AnyLimiter, ByPolicy } from '../limiter/api.ts';
 import { type Entry, givenBack } from './charges.ts';
 import type { GuardLimiter } from './guard-options.ts';
 
-/** `finalCost` returns undefined if the charged cost is kept. */
+/** Settles one charge. `finalCost` returns undefined to keep the charged cost. */
 export async function settleOne(
   entry: Entry,
   finalCost: () => MaybePromise<ByPolicy | undefined>,
@@ -41,12 +41,13 @@ async function settleByParts(
     const more = final - checkCost(cost);
     if (more > 0) extra = await limiter.take(key, { cost: more, tier, mode: 'always', maxDelay: Infinity });
     if (more < 0) {
-      // A refund also releases what it gives back. Even a failed refund may have done so: never release it twice.
+      // A refund also releases the places that it gives back. Even a refund that failed may have released them, so they must not be
+      // released again.
       held = final;
       await limiter.refund(key, { cost: -more, tier, of: decision });
     }
   } finally {
-    // Release each part where it was charged: the store may have failed or recovered in between.
+    // Release each part with the decision that charged it, because the store may have failed or recovered between the two charges.
     const released = [release(held, decision)];
     if (extra !== undefined) released.push(release(extra.taken, extra));
     await Promise.all(released);

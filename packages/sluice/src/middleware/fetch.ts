@@ -38,7 +38,7 @@ export interface Checked {
   readonly failed: () => void;
 }
 
-/** Returns a check for handlers that decide themselves where to call it. See `Checked` for what to do with the result. */
+/** Returns a function that checks a request, for handlers that call it themselves. See `Checked` for what to do with the result. */
 export function rateLimit(
   options: GuardOptions<FetchCall> | GuardLimiter,
 ): (request: Request, context?: unknown) => Promise<Checked> {
@@ -76,8 +76,8 @@ export function withRateLimit<C extends readonly unknown[]>(
 }
 
 /**
- * Responses to which an inner guard has already added headers. The inner guard decided last, and its headers include the outer
- * policies.
+ * Responses to which an inner guard has already added headers. The inner guard decided last, and its headers include the policies
+ * of the outer guards.
  */
 const withInnerHeaders = new WeakSet<Response>();
 

@@ -32,8 +32,8 @@ export function withRateLimit<
 }
 
 /**
- * Returns a check for handlers that decide themselves where to call it. It resolves to true if the request passes, and to
- * false if the denial has already been sent.
+ * Returns a function that checks a request, for handlers that call it themselves. The function resolves to true if the request
+ * passes, and to false if the denial has already been sent.
  */
 export function rateLimit<Q extends NodeRequest = IncomingMessage>(
   options: GuardOptions<Q> | GuardLimiter,

@@ -96,7 +96,7 @@ export function rateLimit<C = unknown>(
   };
 }
 
-/** Calls `end` when the result's data ends. A subscription's data is over when its iterable or observable is. */
+/** Calls `end` when the result's data ends. A subscription's data ends when its iterable or observable ends. */
 function untilDataIsOver<T>(result: T, end: (status: number) => void): T {
   const { data } = result as { data?: unknown };
   return { ...result, data: untilOver(data, (hasFailed) => end(hasFailed ? 500 : 200)) };

@@ -137,8 +137,8 @@ Inject(OPTIONS)(RateLimitGuard, undefined, 0);
 /** Options of the module beyond those of the guard. */
 export interface NestModuleExtras {
   /**
-   * Whether the guard is bound globally. If false, bind it with `@UseGuards`, or with APP_GUARD after guards of your
-   * own. Default true.
+   * Whether the guard is bound globally. If false, bind it with `@UseGuards`, or provide it as APP_GUARD after your own guards.
+   * Default true.
    */
   readonly global: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * The client's address according to the framework's own proxy setting, which an application behind a proxy usually has already.
- * The settings are Express's `trust proxy`, Fastify's `trustProxy` and Koa's `proxy`.
+ * The client's address according to the framework's own proxy setting, which an application behind a proxy has usually configured
+ * already. The settings are Express's `trust proxy`, Fastify's `trustProxy` and Koa's `proxy`.
  */
 import { BELIEVES_ANYONE, type FrameworkAddress } from '../../http/index.ts';
 
@@ -23,7 +23,7 @@ export interface KoaProxy {
   readonly ip?: string;
 }
 
-/** The client's address according to Express, also if NestJS or tRPC runs on Express. Undefined if `trust proxy` is not set. */
+/** The client's address according to Express, even if NestJS or tRPC runs on top of it. Undefined if `trust proxy` is not set. */
 export function expressAddress(request: object): FrameworkAddress {
   const { app } = request as ExpressRequest;
   if (typeof app?.get !== 'function' || !app.get('trust proxy')) return undefined;
@@ -31,7 +31,7 @@ export function expressAddress(request: object): FrameworkAddress {
   return believesAnyone(app, request) ? BELIEVES_ANYONE : (request as ExpressRequest).ip;
 }
 
-/** The client's address according to Fastify, also if NestJS or tRPC runs on Fastify. Undefined if `trustProxy` is not set. */
+/** The client's address according to Fastify, even if NestJS or tRPC runs on top of it. Undefined if `trustProxy` is not set. */
 export function fastifyAddress(request: object): FrameworkAddress {
   const { server, ips } = request as FastifyRequest;
   if (server === undefined || ips === undefined) return undefined;

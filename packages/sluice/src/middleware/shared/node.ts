@@ -12,7 +12,7 @@ export const nodeView: View<NodeRequest> = {
   identity: (request) => request,
 };
 
-/** Returns true if the handler should run, and false if the denial was sent or the client has disconnected. */
+/** Applies a verdict. Returns true if the handler should run, and false if the denial was sent or the client has disconnected. */
 export function carryOut(
   { headers, refusal, settle }: Verdict,
   response: NodeResponse,

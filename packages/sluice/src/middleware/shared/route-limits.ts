@@ -1,4 +1,4 @@
-/** Applies limits to single routes, for frameworks whose routes have options. */
+/** Applies limits to individual routes, for frameworks whose routes have options. */
 import {
   createGuard,
   type Guard,
