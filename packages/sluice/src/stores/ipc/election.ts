@@ -31,7 +31,7 @@ export function dial(path: string): Promise<Socket> {
 
 /** Calls `bind` if no other process is serving or about to serve. Otherwise returns undefined, and the caller should dial again. */
 export async function elect<T>(path: string, bind: () => Promise<T>): Promise<T | undefined> {
-  // A Windows pipe disappears when its process ends, so the process that can bind the path serves.
+  // A Windows pipe disappears when its process ends, so any process that can bind the path may serve.
   if (path.startsWith('\\\\')) return bind().catch(unlessTaken);
   const lock = `${path}.lock`;
   try {

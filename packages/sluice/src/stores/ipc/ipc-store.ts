@@ -17,7 +17,7 @@ interface Waiting extends Pending {
   readonly due: Millis;
 }
 
-/** Hits that are sent together. They are a group, or belong to no group. */
+/** Hits that are sent together. Either they are one group, or none of them belongs to a group. */
 interface Line {
   readonly number: number;
   readonly hits: readonly Waiting[];
@@ -32,8 +32,8 @@ interface Link {
 }
 
 /**
- * Minimum pause between two attempts, in milliseconds. A random part of up to the same length is added to avoid repeated
- * collisions.
+ * Minimum pause between two attempts to connect, in milliseconds. A random duration of up to the same length is added, so that
+ * processes do not collide repeatedly.
  */
 const PAUSE = 5;
 
@@ -74,9 +74,10 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     });
   }
 
-  /** One line to the serving process, which decides on it in one step. */
+  /** Sends the hits to the serving process as one line, which that process decides in one step. */
   async function takeAll(hits: readonly Hit[]): Promise<Decision[] | undefined> {
-    // If a plan cannot be sent, no hit of the group may be sent. For the same reason, all of them have the same due time.
+    // Throws before any hit is sent if one of the plans cannot be sent. All hits have the same due time, so that either all of them
+    // are sent or none.
     for (const { plan } of hits) textOf(plan);
     const due = performance.now() + deadline;
     const decisions = await Promise.all(hits.map((hit) => enqueue(hit, due, hits)));
@@ -102,7 +103,7 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
   }
 
   /**
-   * Rejects hits whose callers have stopped waiting. The error of a hit that was never sent shows that the hit was not applied.
+   * Rejects hits whose callers have stopped waiting. A hit that was never sent gets an error which proves that it was not applied.
    */
   function refuseOverdue(): void {
     const now = performance.now();

@@ -58,7 +58,7 @@ export function ipc(options: IpcOptions): Store<Promise<Decision>> {
       `at most ${LONGEST_PATH} bytes`,
       'is too long for a socket',
     );
-  // Only a process that may serve needs the folder now. For the other processes, the serving process may still create the folder.
+  // Only a process that may serve needs the folder now. The other processes need it only once a process serves there.
   if (serve !== false && !path.startsWith('\\\\') && !existsSync(dirname(path)))
     throw new SluiceError(
       'ERR_OPTIONS',

@@ -1,4 +1,4 @@
-/** The side of ipc that decides. Hits arrive as lines, and every connection gets its answers in order. */
+/** The side of ipc that decides on hits. Hits arrive as lines, and every connection gets its answers in order. */
 import { stat } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { MaybePromise } from '../../engine/contract.ts';

@@ -8,15 +8,15 @@ import { Spaces } from './spaces.ts';
 import { takerOf } from './taker.ts';
 
 /**
- * Default maximum number of keys. Without a bound, an attacker who invents keys could use up any amount of memory; 5 million keys
- * used 381 MB.
+ * Default maximum number of keys. Without a bound, an attacker who invents keys could use up all memory. For comparison, 5 million
+ * keys took 381 MB.
  */
 const MAX_KEYS = 1_000_000;
 
 export interface MemoryOptions {
   /**
-   * Maximum number of keys per limiter, and of manual blocks. When the table is full, a new key evicts the key with the lowest
-   * eviction weight. Keys that are denied are evicted last. Default 1,000,000. `Infinity` removes the bound.
+   * Maximum number of keys per limiter, and of manual blocks. When the table is full, a new key evicts a key that is close to being
+   * fully replenished. Keys that are denied are evicted last. Default 1,000,000. `Infinity` removes the bound.
    */
   readonly maxKeys?: number | undefined;
   /** The clock that provides the time. Default: a monotonic clock. With a clock that has no `after`, waiting uses setTimeout. */

@@ -31,8 +31,8 @@ export function blockTable(maxKeys: number, seed: Int32Array): Table {
  */
 const ASKED = 4;
 /**
- * Number of cells of the note at the end of a row: until when the row is needed, and its eviction weight per millisecond until
- * then.
+ * Number of cells in the note at the end of a row. They contain the time until which the row is needed, and the row's eviction
+ * weight per millisecond until then.
  */
 export const NOTE = 2;
 /** Verbs that may charge a key that has no row yet. */
@@ -52,7 +52,7 @@ export class Space implements RowKind {
   readonly plans: Plan[];
   /** Whether each row has a note. */
   hasNotes = false;
-  /** Whether the store has dropped these rows; the plan's next hit then needs new ones. */
+  /** Whether the store has dropped these rows. If so, the plan's next hit must get a new space. */
   isDropped = false;
   readonly variableRows: RowHeap = new RowHeap();
   readonly group: Group;
@@ -172,7 +172,9 @@ export class Space implements RowKind {
     for (const space of spaces.values()) space.#clear(key, now);
   }
 
-  /** Records in the note that the row is needed at least until it is fully replenished under this plan, which wrote it. */
+  /**
+   * Records in the note that this plan wrote the row, so the row is needed at least until it is fully replenished under this plan.
+   */
   #note(plan: Plan, cells: Cells, at: number, now: Millis): void {
     const clear = clearIn(plan, cells, at, now, this.variableRows);
     if (clear > 0)

@@ -21,7 +21,7 @@ export class Spaces {
   readonly #onDrop: () => void;
   #seed: Int32Array | undefined;
   readonly groups: Map<string, Group> = new Map();
-  /** The number of tables, without those of manual blocks. */
+  /** The number of tables, not counting the tables of manual blocks. */
   #count = 0;
   /** Number of rows that were added since the last sweep. */
   #rows = 0;
@@ -29,14 +29,16 @@ export class Spaces {
   #round: Iterator<Group> = this.groups.values();
   #visited: Group | undefined;
 
-  /** `onDrop` is called after tables were dropped, because results of `of` are then outdated. */
+  /** `onDrop` is called after tables were dropped, because a space that `of` returned earlier may be one of them. */
   constructor(maxKeys: number, onDrop: () => void, seed?: Int32Array) {
     this.maxKeys = maxKeys;
     this.#seed = seed;
     this.#onDrop = onDrop;
   }
 
-  /** The seed of all fingerprints. Created on first use, because Workers provide no random numbers while modules load. */
+  /**
+   * The seed of all fingerprints. Created on first use, because Cloudflare Workers provide no random numbers while modules load.
+   */
   get seed(): Int32Array {
     this.#seed ??= randomSeed();
     return this.#seed;

@@ -7,7 +7,9 @@ import { wordOf } from './words.ts';
 
 export interface AllCall {
   readonly script: Script;
-  /** The arguments. `now` is the caller's time, and `time` is that of an injected clock. */
+  /**
+   * The arguments. `now` is the caller's time. `time` is the time of an injected clock, or undefined if the server's clock is used.
+   */
   argsAt(now: Millis, time: Millis | undefined): (string | Buffer)[];
   decisionsIn(reply: unknown): Decision[];
 }
@@ -20,7 +22,7 @@ export function allCall(
 ): AllCall {
   const plans = [...new Set(hits.map(({ plan }) => plan))];
   const scripts = plans.map(scriptOf);
-  // Plans that differ only in their numbers share their paths.
+  // Plans that differ only in their numbers share the same Lua code.
   const byShape = new Map(scripts.map(({ shape }, i) => [shape, plans[i]]));
   const shapes = [...byShape.keys()].sort();
   const words = hits.map((hit) => {

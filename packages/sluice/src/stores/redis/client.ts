@@ -82,7 +82,7 @@ const FUNCTION =
   'is a function; pass the client that it creates, such as new Redis() from ioredis or createClient() from node-redis';
 
 const SENDS_AGAIN =
-  'has no duplicate() and would resend a command whose reply was lost, which counts it twice; create it with maxRetriesPerRequest: 0 (a Cluster: retryDelayOnFailover: 0), or pass the original client';
+  'has no duplicate() and would resend a command whose reply was lost, which counts it twice; create it with maxRetriesPerRequest: 0 (for a Cluster, retryDelayOnFailover: 0), or pass the original client';
 
 const UNSAFE_SENTINEL =
   'is a Sentinel client that resends a command whose reply was lost, which counts it twice; use node-redis 6';

@@ -40,7 +40,7 @@ export type Method = (...args: unknown[]) => Promise<unknown>;
 const BULK_STRING = 36;
 /** Options that ask node-redis for bytes. Version 4 reads the first option, and later versions read the second. */
 const AS_BYTES = { returnBuffers: true, typeMapping: { [BULK_STRING]: Buffer } };
-/** Options with the value of valkey-glide's Decoder.Bytes, which asks for bytes. */
+/** Options that ask valkey-glide for bytes. The value of its Decoder.Bytes is 0. */
 const DECODE_BYTES = { decoder: 0 };
 
 /** Adapter for ioredis and iovalkey. */

@@ -1,7 +1,7 @@
 /**
- * Opens another connection to the server of the client that was passed to the store, as a duplicate of that client with the
- * settings that the store needs. A duplicate never sends a command twice, and the duplicates of a single server never reconnect.
- * Instead, `reconnect.ts` opens the next one.
+ * Opens the store's own connection to the server. The connection is a duplicate of the client that was passed to the store, with
+ * the settings that the store needs. A duplicate never sends a command twice. A duplicate that is connected to a single server
+ * never reconnects; instead, `reconnect.ts` opens the next one.
  */
 import {
   type Client,
@@ -62,7 +62,7 @@ function linkTo(
       throw error ?? reason;
     },
   );
-  // Calls that wait for the connection get the error; this only prevents an unhandled rejection.
+  // Calls that wait for the connection get the error. This handler only prevents an unhandled rejection.
   ready.catch(SILENT);
   return {
     ready,
@@ -94,7 +94,7 @@ const never = (): null => null;
 
 /**
  * Options for duplicates of ioredis and iovalkey on a single server or Sentinel. All other options, such as `keyPrefix` or `tls`,
- * are those of the client.
+ * are copied from the client.
  */
 const IOREDIS = {
   retryStrategy: never,

@@ -1,6 +1,6 @@
 /**
- * If a node-redis client emits 'error' and has no listener, Node.js ends the process. A dropped connection must not end a
- * service because of its limiter, so the store listens, and warns if there is no other listener.
+ * If a node-redis client emits 'error' and has no listener, Node.js ends the process. A dropped connection of the limiter must not
+ * end the whole service, so the store adds a listener, which warns if it is the only one.
  */
 import { warnOnce } from '../../internal/warn.ts';
 import type { Client } from './connections.ts';

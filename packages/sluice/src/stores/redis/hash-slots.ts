@@ -1,6 +1,6 @@
 /**
- * Finds the node of a Redis Cluster that serves a key, as far as the client knows it, because each node has its own circuit
- * breaker.
+ * Finds the node of a Redis Cluster that serves a key, if the client knows it. The store needs to know the node because each node
+ * has its own circuit breaker.
  */
 import type { Client } from './connections.ts';
 
@@ -24,7 +24,7 @@ export function slotOf(key: string): number {
 }
 
 /**
- * The nodes of a slot, as `slots` of the client lists them. They are addresses in ioredis and iovalkey, and objects in
+ * The nodes of a slot, as the client's `slots` property lists them. They are addresses in ioredis and iovalkey, and objects in
  * node-redis.
  */
 type Master = readonly string[] | { readonly master?: { readonly address?: string } } | undefined;

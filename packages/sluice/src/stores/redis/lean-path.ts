@@ -1,4 +1,4 @@
-/** Creates the lean path of a script, which is lua/lean.lua with the policies' code inlined. */
+/** Creates the lean path of a script, which decides the most frequent hits. It is lua/lean.lua with the policies' code inlined. */
 import { SHELL } from './lua.ts';
 import type { Layout, Slot } from './script-layout.ts';
 
@@ -78,7 +78,10 @@ export function leanPath(layout: Layout): LeanPath {
   return { numbers, setup: `${check}\n${values}`, lean };
 }
 
-/** A condition that is true if the policy's cells are unsigned or signed with these numbers, like isOwn of policy/inherit.ts. */
+/**
+ * A condition that is true if the policy's cells are unsigned or signed with these numbers. It mirrors `isOwn` in
+ * policy/inherit.ts.
+ */
 function isOwn({ own }: Slot, k: number): string {
   const names = Object.keys(own);
   return `s${k}_${names[0]} == 0 or (${names.map((name) => `s${k}_${name} == o${k}_${name}`).join(' and ')})`;

@@ -14,17 +14,17 @@ import type { Link, Source } from './duplicates.ts';
 /** How long a call may stay unanswered before the next call is sent on a new connection. */
 const PATIENCE: Millis = 1000;
 /**
- * The maximum of PATIENCE, which doubles with each replacement, because a new connection does not help if the server itself
- * hangs.
+ * The upper bound of this wait. It starts at PATIENCE and doubles with each replacement, because a new connection does not help if
+ * the server itself hangs.
  */
 const MOST_PATIENCE: Millis = 8000;
-/** After a connection that lasted this long, which shows that it worked, the wait starts from PATIENCE again. */
+/** A connection that lasted this long has worked, so the wait for the next one starts at PATIENCE again. */
 const LASTED: Millis = 30_000;
 /** How long a replaced connection is kept for answers that may still arrive. */
 const LINGER: Millis = 30_000;
 /** After a failed attempt to connect, calls fail with the same error for this long before the next attempt. */
 const PAUSE: Millis = 50;
-/** Interval between checks whether the owner has closed the client. */
+/** How often to check whether the owner has closed the client. */
 const WATCH: Millis = 500;
 
 /** Errors after which another server may have taken over the address, or the cluster's client may have outdated information. */

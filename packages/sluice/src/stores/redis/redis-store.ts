@@ -160,7 +160,7 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
     clock: clock ?? systemClock,
     nodeOf: connection.nodeOf && (({ plan, key }) => connection.nodeOf?.(keyOf(queueOf(plan).prefix, key))),
     apply,
-    /** One script call, unless the keys are in different slots of a cluster. */
+    /** Decides with one script call. Returns undefined if the keys are in different slots of a cluster. */
     allTaker(hits) {
       const keys = hits.map(({ plan, key }) => keyOf(queueOf(plan).prefix, key));
       if (connection.cluster && new Set(keys.map(slotOf)).size > 1) return undefined;
@@ -185,7 +185,7 @@ function commonCost(batch: readonly Pending[]): number {
   return isCommon && typeof cost === 'number' ? cost : -1;
 }
 
-/** One word per hit, or a single one if all are equal. */
+/** One word per hit, or a single word if all words are equal. */
 function wordsOf(batch: readonly Pending[]): string[] {
   const words = batch.map(({ hit }) => wordOf(hit));
   return words.every((word) => word === words[0]) ? words.slice(0, 1) : words;

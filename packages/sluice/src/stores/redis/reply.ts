@@ -1,6 +1,6 @@
 /**
- * Turns the script's reply into decisions. The reply has the cells after each hit, and the engine computes the remaining units
- * from them, as it does for the memory store. This saves the server work, and makes the Redis store and the memory store agree.
+ * Turns the script's reply into decisions. The reply has the cells after each hit, and the engine computes the remaining units from
+ * them, as it does for the memory store. This saves work on the server, and makes the Redis store and the memory store agree.
  * `lua/main.lua` describes the layout.
  */
 import type { Cost, Decision, VariableRows, Hit, Plan } from '../../engine/contract.ts';
@@ -9,7 +9,10 @@ import { askedFor, describe, hasMore } from '../../engine/decide.ts';
 import { bookedDecision, decisionOf, heldDecision, policyState, unitsOf } from '../../engine/decision.ts';
 import { StoreError } from '../../internal/errors.ts';
 
-/** Outcomes of a hit: it passed, details follow, or the row follows in the form in which it is stored (denied, passed). */
+/**
+ * Outcomes of a hit: it passed, details follow, it was denied and the row follows in its stored form, or it passed and the row
+ * follows in its stored form.
+ */
 const PASSED = '1'.charCodeAt(0);
 const DETAILED = '2'.charCodeAt(0);
 const STORED = '3'.charCodeAt(0);
@@ -17,7 +20,7 @@ const STORED_PASSED = '4'.charCodeAt(0);
 /** Bytes of a row before its cells: the mark and the expiry. */
 const BEFORE_CELLS = 11;
 
-/** Variable-length rows, which stay on the server. */
+/** Stands in for the variable-length rows, which stay on the server. */
 const NO_ROWS: VariableRows = { get: () => new Float64Array(), put: () => 0 };
 
 /** Returns a function that reads the reply hit by hit, in the order in which the hits were sent. */
@@ -76,7 +79,7 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
   };
 }
 
-/** The bytes of a reply, which may be bytes or hexadecimal text. */
+/** Returns a reply as bytes. The reply may be bytes or hexadecimal text. */
 function bytesOf(reply: unknown): Uint8Array {
   const bytes = typeof reply === 'string' ? Buffer.from(reply, 'hex') : reply;
   if (!(bytes instanceof Uint8Array)) throw new StoreError(`unexpected reply of type ${typeof reply}`);

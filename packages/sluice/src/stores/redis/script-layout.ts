@@ -14,7 +14,7 @@ export interface LuaAlgorithm {
   readonly includes: readonly string[];
   /** A chunk that returns the table of the algorithm's functions. */
   readonly module: string;
-  /** Statements by function, for the lean path; none for variable-length rows. */
+  /** The statements of each function, for the lean path. Empty for variable-length rows. */
   readonly inlined: Readonly<Record<string, string>>;
 }
 
@@ -22,8 +22,8 @@ export interface LuaAlgorithm {
 export interface Slot {
   readonly policy: PlacedPolicy;
   /**
-   * The code of the algorithm. Undefined if only other tiers use this policy. The script keeps its cells, but does not contain
-   * its code.
+   * The code of the algorithm. Undefined if only other tiers use this policy. In that case, the script keeps the policy's cells,
+   * but does not contain the code of its algorithm.
    */
   readonly code: LuaAlgorithm | undefined;
   readonly cells: readonly string[];
@@ -53,7 +53,7 @@ export interface Layout {
 const FIRST_NUMBER = 3;
 const MARK_LENGTH = 3;
 
-/** The mark, the cost and the policies' numbers, as described in `lua/main.lua`, followed by the options. */
+/** Packs the mark, the cost and the policies' numbers, as described in `lua/main.lua`, followed by the options. */
 export function headOf(plan: Plan, mark: string, cost: number, options: string, now: Millis): Buffer {
   const numbers = [cost, ...plan.policies.flatMap((policy) => numbersOf(policy, now)), ...signaturesOf(plan)];
   const text = MARK_LENGTH + 8 * numbers.length;

@@ -66,7 +66,7 @@ function assemble(plan: Plan): Script {
   return scriptOf(`local HEAD_LENGTH = ${layout.headLength}\n${main}`);
 }
 
-/** Combinations of plans whose script is kept. */
+/** The cache keeps the scripts of at least this many combinations of plans. */
 const COMBINATIONS = 1000;
 const allScripts = boundedCache<Script>(COMBINATIONS);
 
@@ -82,7 +82,10 @@ export function allScript(plans: readonly Plan[], shapes: readonly string[]): Sc
   return allScripts.set(id, scriptOf(inserted(SHELL.all, { paths: paths.join('\n') })));
 }
 
-/** The lean path as a function of a head, a key, a cost and whether to peek. Empty if the plan has no lean path. */
+/**
+ * The lean path as the source of a Lua function, which takes a head, a key, a cost and whether to peek. Empty if the plan has no
+ * lean path.
+ */
 function leanFunction(layout: Layout, index: number): string {
   const { numbers, setup, lean } = leanPath(layout);
   if (lean === '') return '';
@@ -97,7 +100,7 @@ function leanFunction(layout: Layout, index: number): string {
   ].join('\n');
 }
 
-/** How to unpack the first numbers of a head, after the mark and the cost. */
+/** The format that unpacks the mark, the cost and then these numbers of a head. */
 function formatOf({ headFormat }: Layout, numbers: readonly string[]): string {
   return headFormat.slice(0, '<c3d'.length + numbers.length);
 }

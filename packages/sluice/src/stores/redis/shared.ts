@@ -1,5 +1,5 @@
 /**
- * Stores on the same client share one connection, a duplicate of the client's. It is closed when the last of these stores is
+ * Stores on the same client share one connection, which is a duplicate of the client. It is closed when the last of these stores is
  * closed.
  */
 import type { Client, Connection } from './connections.ts';

@@ -7,7 +7,7 @@ import type { Millis } from '../../engine/contract.ts';
 /** The value of both `low` and `high` in a slot whose row was evicted. */
 const EVICTED = -1;
 
-/** A search ends at the first free slot. A `low` of 0 marks a free slot. */
+/** An array of slots. A search ends at the first free slot. A `low` of 0 marks a free slot. */
 export interface Generation {
   readonly capacity: number;
   /**
@@ -15,7 +15,7 @@ export interface Generation {
    * back.
    */
   readonly scale: number;
-  /** Cells of a slot: the fingerprint and the row. */
+  /** The number of cells in a slot, which contains the fingerprint and the row. */
   readonly stride: number;
   readonly cells: Float64Array;
   readonly tags: Int32Array;

@@ -12,8 +12,8 @@ export interface RowKind {
   readonly width: number;
   /**
    * Returns the row's eviction weight, which is 0 if the row is fully replenished and may be dropped. Among several rows, the one
-   * nearest to 0 is evicted; the sign is negative while the key is denied. `width` is the number of cells of this row, which may
-   * be older than the last `widen`.
+   * whose weight is nearest to 0 is evicted. The weight is negative while the key is denied. `width` is the number of cells in this
+   * row, which may have been added before the last `widen`.
    */
   evictionWeight(cells: Cells, at: number, now: Millis, width: number): number;
   /** Called before a row is dropped. */
@@ -40,7 +40,7 @@ const RECENT: Millis = 1000;
 const CANDIDATES = 16;
 /** The maximum number of slots that are examined while the best candidate is a denied key. */
 const FAR = 512;
-/** After a search of FAR slots that found only denied keys, this many evictions compare CANDIDATES rows and no more. */
+/** After a search of FAR slots has found only denied keys, this many evictions compare only CANDIDATES rows each. */
 const RESPITE = 32;
 export class Generations {
   /** The generation to which new rows are added. */
@@ -98,8 +98,8 @@ export class Generations {
   }
 
   /**
-   * Makes room for this many rows. Only for an empty table: rows from `each` arrive in order of their positions, and would be
-   * crowded together in a small table.
+   * Makes room for this many rows. The table must be empty. Call this before adding rows that come from `each` of another table:
+   * they arrive in the order of their positions, and would be crowded together in a small table.
    */
   reserve(rows: number): void {
     this.current = generationOf(Math.ceil(rows / ROOMY) + SMALLEST, this.#kind.width + 1, 0);

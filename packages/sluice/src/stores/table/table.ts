@@ -20,7 +20,7 @@ export class Table {
 
   /** `seed` is the seed of the fingerprints. Tables with the same seed can exchange rows. */
   constructor(kind: RowKind, maxKeys: number, seed?: Int32Array) {
-    // Not at module level, because Workers provide no random numbers while modules load.
+    // Not at module level, because Cloudflare Workers provide no random numbers while modules load.
     ownSeed ??= randomSeed();
     this.#seed = seed ?? ownSeed;
     this.generations = new Generations(kind, maxKeys);
@@ -54,7 +54,7 @@ export class Table {
    */
   findWide(key: string, now: Millis): number {
     const { generations } = this;
-    // Lookups move rows as well. If only new keys did, a generation with the old row width might never be emptied.
+    // Lookups also move rows, because if only new keys moved them, a generation with the old row width might never be emptied.
     if (generations.old !== undefined) generations.move(now);
     const at = this.find(key);
     const { current } = generations;
@@ -119,7 +119,8 @@ export function fingerprint(key: string, seed: Int32Array): void {
   let v3 = 0x74656462 ^ v1;
   const even = length & ~1;
   for (let i = 0; i <= even; i += 2) {
-    // The last word holds the length and the odd code unit, so that a string padded with NULs has a different hash.
+    // The last word holds the length and, if the length is odd, the last code unit. So a string that is padded with NULs has a
+    // different hash.
     const word =
       i < even
         ? key.charCodeAt(i) | (key.charCodeAt(i + 1) << 16)
@@ -156,7 +157,7 @@ export function fingerprint(key: string, seed: Int32Array): void {
   lastSeed = seed;
 }
 
-/** The slot of the last fingerprint; −1 if there is none. */
+/** The slot that contains the last fingerprint, or −1 if no slot contains it. */
 function search({ tags, capacity, scale, stride }: Generation): number {
   const step = 2 * stride;
   let slot = ((high >>> 0) * scale) | 0;

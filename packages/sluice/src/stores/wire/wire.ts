@@ -4,8 +4,8 @@
  *
  *   ask      [ [plan …], [hit …], client, number of the line, whether it was sent before, and true if all hits must be decided in
  *            one step ]
- *   hit      [index of the plan, verb, key, cost or costs, mode or 'lease', span; then, if there is any of it: `at` of the decision that the hit
- *            refers to or false, whether a caller gave that instant itself, and the units to keep free]
+ *   hit      [index of the plan, verb, key, cost or costs, mode or 'lease', span; then optionally: the `at` of the decision that
+ *            the hit refers to, or false; whether a caller passed that instant itself; and the units to keep free]
  *   plan     text: [name, [ [name of the policy, name of the algorithm, params, limit, window, index or −1] … ], inherit or false]
  *            with an entry for each policy that has cells in the row, in order; −1: the plan does not use this policy
  *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, at or false, held or `expiresAfter`, then per policy:
@@ -181,7 +181,10 @@ export function isDecisionLine(answer: unknown, { plan }: Hit): answer is Decisi
 
 /** The index at which the members of the policies begin. */
 const STATES = 10;
-/** The number of members per policy, which is 3, or 4 with its refill, or 5 with what it was charged. */
+/**
+ * The number of members per policy. It is 3, or 4 if the refill is included, or 5 if the amount that the policy was charged is also
+ * included.
+ */
 function membersOf(line: DecisionLine, { policies }: Plan): number {
   return (line.length - STATES) / policies.length;
 }

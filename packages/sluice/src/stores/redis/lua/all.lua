@@ -9,7 +9,8 @@
 --       then one word per hit: the index of its plan, the index of the plan's paths, and the word of main.lua, which is a take
 --         in mode 'whole', or a peek
 --
--- Returns an array with a reply for each hit, as main.lua returns it for a single hit. If a hit is denied, the others are peeks.
+-- Returns an array with a reply for each hit, as main.lua returns it for a single hit. If a hit is denied, the replies for the
+-- other hits are the replies to peeks.
 
 local call, pcall, pack, unpack_struct, sub = redis.call, redis.pcall, struct.pack, struct.unpack, string.sub
 
@@ -21,7 +22,8 @@ local hex = sub(options, 1, 1) == 'x'
 if hex then options = sub(options, 2) end
 if options ~= '' then now, keep = options + 0, 86400000 end
 
--- The lean path of a plan, if it has one, takes the head, the key, the cost, and whether to peek. The full path is that of main.lua.
+-- The lean path of a plan, if it has one, takes the head, the key, the cost, and whether to peek. The full path is the same as in
+-- main.lua.
 local lean_paths, full_paths = {}, {}
 -- @insert paths
 
@@ -52,7 +54,7 @@ local function decide(j, is_peek)
     reply = string.gsub(reply, '.', function(c) return string.format('%02x', string.byte(c)) end)
   end
   replies[j] = reply
-  -- After a 2, the reply says as a double whether the hit passed.
+  -- After an outcome of 2, the double that follows says whether the hit passed.
   local letter = sub(outcome, 1, 1)
   return nil, letter == '1' or letter == '4' or (letter == '2' and unpack_struct('<d', outcome, 2) == 1)
 end
@@ -63,7 +65,7 @@ for j = 1, #KEYS do
   if failure then return { err = failure } end
   if not passed then denied = denied or j end
 end
--- A denied hit is actually taken, so that a penalty counts the denial.
+-- Sends the first denied hit as a take, so that a penalty policy counts the denial.
 for j = denied or 1, denied or #KEYS do
   local failure = decide(j, false)
   if failure then return { err = failure } end

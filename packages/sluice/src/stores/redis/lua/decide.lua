@@ -1,13 +1,13 @@
 -- Mirrors engine/decide.ts. Returns the function that applies any hit to a key.
 local CENTURY = 3155760000000
 
--- A cost is a number for every policy, or a table with a number for each policy.
+-- A cost is one number for all policies, or a table with a number for each policy.
 local function cost_of(policy, cost)
   if type(cost) == 'table' then return cost[policy.index] end
   return cost
 end
 
--- The units that must be available: the cost, and what each policy must keep free. A policy that costs 0 in a table has no say.
+-- The units that must be available: the cost, plus what each policy must keep free. A policy whose cost in a table is 0 is ignored.
 local function needed_for(cost, keep_free)
   if not keep_free then return cost end
   local needed = {}
@@ -31,7 +31,7 @@ local function longest_wait(asked, cost)
   return longest
 end
 
--- Charges the cost to each policy, or as much of it as the policy's overdraft allows within `span`. Records what each was
+-- Charges the cost to each policy, or as much of it as the policy's overdraft allows within `span`. Records what each policy was
 -- charged. Returns the smallest amount charged or, for a cost in a table, the largest.
 local function charge(asked, cost, span, is_silent)
   local least, most = INF, 0
@@ -177,7 +177,7 @@ local function is_needed_by_other_tiers()
   return is_any_used(others)
 end
 
--- The cost whose wait is reported to the caller.
+-- The cost that the reported wait refers to.
 local function reported_cost(verb, cost, keep_free)
   if verb == 'p' then return needed_for(min(cost, 1), keep_free) end
   if verb == 'f' or verb == 's' or verb == 'l' or verb == 'b' or verb == 'z' then return 1 end
@@ -185,7 +185,7 @@ local function reported_cost(verb, cost, keep_free)
   return needed_for(cost, keep_free)
 end
 
--- A number, or a table of numbers that are separated by commas.
+-- Parses a number, or several numbers that are separated by commas, which become a table.
 local function numbers_in(text)
   if not string.find(text, ',', 1, true) then return text + 0 end
   local numbers = {}

@@ -70,7 +70,7 @@ local function convert()
   end
 end
 
--- After a change, records under which numbers something was charged, and until when that matters.
+-- After a change, records the numbers under which units were charged and, for 'as-is', until when these numbers are valid.
 local function sign(is_charged)
   for _, policy in ipairs(policies) do
     local signed = policy.signed

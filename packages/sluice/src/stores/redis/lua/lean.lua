@@ -1,9 +1,9 @@
 -- The lean path, for a peek or a take in mode 'whole' on a row of fixed size without a frame. Nearly every hit is one of these.
--- lean-path.ts writes the algorithms' code into it, with params and cells as locals, because Redis would create every function
--- and table again at each call. Everything else is left to the full path before anything is written.
+-- lean-path.ts writes the algorithms' code into it, with params and cells as locals, because Redis would create every function and
+-- table again at each call. For any other hit, the lean path writes nothing, and the full path decides.
 if cost then
   local value
-  -- MGET also returns nothing for a key that holds a value of another type.
+  -- MGET returns nothing not only for a missing key, but also for a value of another type. For the latter, GET returns the error.
   if values then value = values[j] end
   value = value or pcall('GET', key)
   local found, expires = mark, 0
