@@ -68,7 +68,9 @@ export function otelAttributes(labels: Labels = {}): Attributes {
   );
 }
 
-/** The values of SpanKind.CLIENT and SpanStatusCode.ERROR, because only the types of OpenTelemetry are imported. */
+/**
+ * The values of SpanKind.CLIENT and SpanStatusCode.ERROR. They are copied here, because only OpenTelemetry's types are imported.
+ */
 const CLIENT = 2;
 const ERROR = 2;
 

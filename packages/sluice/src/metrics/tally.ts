@@ -1,6 +1,6 @@
 /**
- * Counts decisions by limiter and policy, as plain numbers for the exporters. The number of counters is bounded, whatever
- * names occur, and no key is among the labels.
+ * Counts decisions by limiter and policy, as plain numbers for the exporters. The number of counters is bounded, however many names
+ * occur, and keys are never used as labels.
  */
 import type { Hit, Plan } from '../engine/contract.ts';
 import { SluiceError, type StoreFault } from '../internal/errors.ts';

@@ -1,6 +1,6 @@
 /**
  * Reports the result of each hit to observers. A synchronous store stays synchronous and fast, because nothing is awaited or
- * allocated per hit. Nor is the clock read, which would take as long as the check. Errors of observers are ignored.
+ * allocated per hit. The clock is not read either, because that would take as long as the check. Errors of observers are ignored.
  */
 import type { AllTaker, Decision, Hit, MaybePromise, Millis, Store } from '../engine/contract.ts';
 import { faultIn, SluiceError, type StoreFault } from '../internal/errors.ts';

@@ -1,7 +1,8 @@
 /**
  * Eventually consistent counting. A node decides locally, based on the remaining units that the store last reported. Once per
- * interval, it pushes the number of units that it has admitted. Only the first hit of a key waits for the store. In exchange,
- * nodes may together admit more than the limit, because each learns late what the others admitted. The README has the bound.
+ * interval, it pushes the number of units that it has admitted. Only the first hit of a key waits for the store. In exchange, nodes
+ * may together admit more than the limit, because each learns late what the others admitted. README.md in this folder states by how
+ * much.
  */
 import {
   type AllTaker,
@@ -24,7 +25,10 @@ import { passedOn } from './shared/passed-on.ts';
 
 /** Options of `synced`. */
 export interface SyncedOptions {
-  /** Interval at which counts are pushed and totals pulled. It is at most a tenth of a limiter's shortest window. */
+  /**
+   * The interval at which this process pushes its counts and pulls the totals. If it is longer than a tenth of a limiter's shortest
+   * window, a tenth of that window is used instead.
+   */
   readonly every: Duration;
   /**
    * The maximum number of keys that are counted in this process. Default 10,000. Hits on further keys, and on keys longer than
@@ -127,7 +131,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     return decision(count, count.answer, allowed, allowed && hit.verb === 'take' ? hit.cost : 0);
   }
 
-  /** Hits that are counted in this process are decided one by one. */
+  /** Returns undefined if any of the hits is counted in this process, because such hits are decided one by one. */
   function allTaker(this: Store, hits: readonly Hit[]): AllTaker | undefined {
     // A wrapper that copied this object and replaced `apply` must see every hit.
     if (this.apply !== apply) return undefined;
@@ -162,7 +166,10 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     return answer;
   }
 
-  /** Applies hits that the store decides, except for refunds of units that were not pushed yet. */
+  /**
+   * Sends hits to the store that cannot be decided here. Only a refund of units that were not pushed yet is applied to the local
+   * count.
+   */
   function applyOther(hit: Hit, count: Count | undefined): MaybePromise<Decision> {
     const isCounted = hit.verb === 'refund' && hit.of?.source !== 'fallback';
     if (isPlain(hit) && count?.answer !== undefined && isCounted && count.admitted >= hit.cost) {
@@ -273,7 +280,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
 
 /** How often the keys of a plan are synchronized. 0 if every hit of the plan must be sent to the store. */
 function intervalOf({ policies }: Plan, maxInterval: Millis): Millis {
-  // For other algorithms, `remaining` does not say how many units may still pass.
+  // For algorithms that cannot be leased, `remaining` does not say how many units may still pass.
   if (policies.some(({ algorithm }) => algorithm.lease === undefined)) return 0;
   const most = MAX_INTERVAL * Math.min(...policies.map(({ window }) => window));
   if (maxInterval <= most) return maxInterval;

@@ -1,4 +1,4 @@
-/** The connection of one key on this node to the store. Sends requests for the key, and keeps the last answer. */
+/** Connects one key on this node to the store: sends requests for the key, and keeps the last answer. */
 import type { Decision, Hit, MaybePromise, Millis, Plan, Store } from '../../engine/contract.ts';
 import { chain, ignoreFailure } from '../../internal/maybe-promise.ts';
 import { localDecision } from '../../engine/decision.ts';

@@ -131,7 +131,10 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     return store.apply({ ...hit, plan: terms.plan });
   }
 
-  /** Hits that a lease may answer are decided one by one, because most of them need no call to the store. */
+  /**
+   * Returns undefined if a lease may answer any of the hits. Such hits are decided one by one, because most of them need no call to
+   * the store.
+   */
   function allTaker(this: Store, hits: readonly Hit[]): AllTaker | undefined {
     // A wrapper that copied this object and replaced `apply` must see every hit.
     if (this.apply !== apply) return undefined;

@@ -1,7 +1,7 @@
 /**
- * The terms on which a plan is leased. Units are debited now and spent up to τ later. To make up for this delay, the store
- * applies a smaller bucket, or remembers a debit for longer. docs/decisions/0020-strict-leases.md has the proof; it calls the
- * duration of a lease τ.
+ * The terms on which a plan is leased. Units are debited now and spent up to τ later, where τ is the longest duration of a lease.
+ * To make up for this delay, the store applies a smaller bucket, or remembers a debit for longer.
+ * docs/decisions/0020-strict-leases.md has the proof, and defines the symbols.
  */
 import type { Decision, Millis, PlacedPolicy, Plan } from '../../engine/contract.ts';
 import type { Lease } from './lease.ts';
@@ -31,7 +31,7 @@ export interface Terms {
   readonly window: Millis;
   /** Whether the window lasts for many leases, so that units that are lost with a process are missing for a long time. */
   readonly hasLongWindow: boolean;
-  /** The plan that the store applies to batches of leases and also to single hits, because both are counted in the same row. */
+  /** The plan that the store applies both to the batches of leases and to single hits, because both are counted in the same row. */
   readonly plan: Plan;
   /** The same plan, for a lease that lasts τ. A log records such a lease at a later instant. */
   readonly longPlan: Plan;
@@ -201,8 +201,8 @@ function leaseFrom({ all, buckets }: Kinds, duration: Millis, decision: Decision
 }
 
 /**
- * Number of units of a lease that may be returned. A lease of age a returns only the units above r·a, because the bucket has
- * replenished the rest.
+ * Number of units of a lease that may be returned. If the policies include a bucket with the rate r, a lease of age a returns only
+ * the units above r·a, because the bucket has replenished the rest.
  */
 function returnable({ buckets }: Kinds, { left, askedAt, countedUntil }: Lease, now: Millis): number {
   const arrival = now + MAX_RETURN_DELAY;

@@ -7,8 +7,8 @@ import type { Millis } from '../../engine/contract.ts';
 // Constants on which the proof depends.
 
 /**
- * Longest lease τ, as a fraction of a policy's window. A bucket keeps r·τ/2 back, which is at most an eighth of its burst
- * (decision 20, "How long").
+ * Longest lease τ, as a fraction of a policy's window. A bucket with the rate r keeps r·τ/2 back, which is at most an eighth of its
+ * burst (decision 20, "How long").
  */
 export const MAX_DURATION: number = 1 / 4;
 /**
@@ -22,7 +22,7 @@ export const MAX_BINDING_DURATION: number = 1 / 10;
  */
 export const CLOCK_ACCURACY = 0.999;
 /**
- * Maximum number of milliseconds that a return is assumed to need to reach the store (decision 20, "Returned units" and
+ * The longest time, in milliseconds, that returned units are assumed to need to reach the store (decision 20, "Returned units" and
  * "Consequences").
  */
 export const MAX_RETURN_DELAY: Millis = 1000;
@@ -46,8 +46,8 @@ export const MIN_LOANS = 1.5;
 /** A node may request this many units, however few units are left. */
 export const MIN_BATCH = 10;
 /**
- * A node may request this multiple of its even share of a log, however few units are left. If the load is twice what the limit
- * admits, two nodes in three get such a batch.
+ * A node may request this multiple of its even share of the units that a log replenishes, however few units are left. If the load
+ * is twice what the limit admits, two nodes in three get such a batch.
  */
 export const MIN_LOG_SHARES = 1.5;
 /** A node requests at most the remaining units divided by this number, so that half of them stay for other nodes. */
@@ -58,8 +58,9 @@ export const REMAINING_DIVISOR = 2;
  */
 export const BINDING_FILL = 0.8;
 /**
- * Fraction of the expected demand that a batch covers while the limit is not binding, for windows and logs. It is above 1,
- * because a window renews unused units, and a second store call for a log costs more than unused units do.
+ * Fraction of the expected demand that a batch covers while the limit is not binding, for windows and logs. It is above 1, because
+ * unused units of a window become part of the next lease, and because for a log, a second call to the store costs more than unused
+ * units do.
  */
 export const RENEWED_FILL = 1.1;
 /**
@@ -125,5 +126,5 @@ export const ROUND_TRIP_WEIGHT: number = 1 / 8;
 
 /** Early estimates divide by at least this fraction, so that the first hits are multiplied by at most three. */
 export const MIN_OBSERVED: number = 1 / 3;
-/** Time for which a node must have observed a key before it relies on light demand. */
+/** Time for which a node must have observed a key before it may treat the demand as light. */
 export const MIN_OBSERVED_LIGHT: number = 1 / 3;

@@ -22,7 +22,7 @@ const NOTICES: Readonly<Record<HitFault, Notice>> = {
   },
   script: {
     code: 'SLUICE_STORE_SCRIPT',
-    problem: 'the store could not run the script of a check',
+    problem: 'the store could not run the script that decides a check',
     advice: 'Check the version of the server and the permissions of its user.',
   },
   overloaded: {
@@ -37,7 +37,7 @@ export function isHitFault(fault: StoreFault): fault is HitFault {
 }
 
 export interface Announce {
-  /** Calls `onEvent` or, without it, warns when the first circuit breaker opens. */
+  /** Calls `onEvent`. If there is no `onEvent`, warns when the first circuit breaker opens. */
   breaker(event: BreakerEvent): void;
   /** Warns once for each kind of `HitFault`, unless callers get the error anyway. */
   fault(fault: StoreFault, error: unknown): void;

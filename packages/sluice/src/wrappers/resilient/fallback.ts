@@ -1,4 +1,7 @@
-/** The answers that `onFailure` selects for hits that the store cannot decide. All of them have `source: 'fallback'`. */
+/**
+ * The answers that `onFailure` selects for hits that the store cannot decide. All of them have `source: 'fallback'`, except answers
+ * to renewals of places that the store still counts.
+ */
 import type { Decision, Hit, MaybePromise } from '../../engine/contract.ts';
 import { allOrNone, allOrNoneOf } from '../../engine/all-or-none.ts';
 import { costAt, isHolding } from '../../engine/charge.ts';
@@ -198,7 +201,7 @@ function stillHeld(hit: Hit): Decision {
   };
 }
 
-/** A decision without a store. It has the numbers of an unused key, or denies until the next probe. */
+/** A decision without a store. If it allows, it has the numbers of an unused key. Otherwise, it denies until the next probe. */
 function declaredDecision({ plan, verb, cost }: Hit, allowed: boolean): Decision {
   const taken = allowed && (verb === 'take' || verb === 'reserve') ? cost : 0;
   return fallbackDecision(plan.policies, allowed, taken, allowed ? 0 : PROBE_EVERY);
@@ -212,7 +215,10 @@ function plainCost({ cost }: Hit): number {
   return typeof cost === 'number' ? cost : 1;
 }
 
-/** Settles a charge of the given limiter. `of` is its decision. Nothing is settled if the limiter has other policies. */
+/**
+ * Settles a charge of the given limiter. `of` is the limiter's decision that made the charge. Only peeks if that decision is not
+ * known, if the limiter has no `settle`, or if the hit has a separate cost for each policy.
+ */
 function settleWith(
   limiter: Substitute,
   { key, cost }: Hit,

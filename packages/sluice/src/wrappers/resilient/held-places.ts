@@ -43,7 +43,7 @@ export function placesIn({ plan, cost }: Hit): number {
 
 /** The number of places that a decision took. */
 export function placesTaken({ plan }: Hit, { policies, taken }: Decision): number {
-  // A fallback may have decided by other policies.
+  // A fallback may have decided with other policies.
   return policies[plan.policies.findIndex(isHolding)]?.taken ?? taken;
 }
 
@@ -82,7 +82,9 @@ export class HeldPlaces {
     if (++this.addedSinceSweep > Math.max(SWEEP_AFTER, this.rows)) this.sweep();
   }
 
-  /** Removes places from the oldest holds. Returns until when all of them are held, or undefined if some are not recorded. */
+  /**
+   * Removes places from the oldest holds. Returns the time until which all of them are held, or undefined if some are not recorded.
+   */
   remove(hit: Hit, isFallback: boolean): Millis | undefined {
     const { plan, key } = hit;
     const cost = placesIn(hit);

@@ -1,6 +1,7 @@
 /**
- * Determines how much of a charge may be refunded if no caller used it, because the answer came after the deadline. Units that a
- * bucket has replenished since then, or that a window no longer counts, must not be refunded a second time.
+ * Determines how much of a charge may be refunded if the store's answer came after the deadline, so that no caller used the charge.
+ * Units that a bucket has replenished since the charge, or that a window no longer counts, must not be refunded, because the key
+ * already has them back.
  */
 import { isHolding } from '../../engine/charge.ts';
 import {
@@ -20,7 +21,7 @@ const GRAIN = 1 / 1024;
 
 /**
  * The hits that undo a charge that the store made for `hit` after the caller had already received a different answer. `sent` is
- * when the hit was sent. If `keepsRates` is true, only places are released, and charges to rates stay.
+ * when the hit was sent. If `keepsRates` is true, only places are released, and charges to rate policies stay.
  */
 export function hitsToUndo(
   hit: Hit,
@@ -31,7 +32,7 @@ export function hitsToUndo(
 ): readonly Hit[] {
   const { plan, key } = hit;
   const age = now + MAX_REFUND_DELAY - sent;
-  // A renewal charges no rate.
+  // A renewal does not charge rate policies.
   const isKept = keepsRates || hit.verb === 'renew';
   const base = { plan, key, mode: 'whole', span: 0, of: decision, isLease: hit.isLease } as const;
   const undone = (verb: 'refund' | 'release', cost: Cost): readonly Hit[] => {
@@ -50,7 +51,9 @@ export function hitsToUndo(
   return [...undone('refund', refund), ...undone('release', held)];
 }
 
-/** The part of a charge that a rate still counts when the charge has this age. Undefined if the policy is not a rate. */
+/**
+ * The part of a charge that a rate policy still counts when the charge has this age. Undefined if the policy does not limit a rate.
+ */
 function refundable(
   { algorithm, params }: PlacedPolicy,
   { taken, resetAfter }: PolicyState,

@@ -1,5 +1,5 @@
 /**
- * Decides in memory, by each limiter's own policies, while the store is unavailable. Rows are kept until they are fully
+ * Decides in memory, with each limiter's own policies, while the store is unavailable. Rows are kept until they are fully
  * replenished, even after the store is back, so that a second outage does not grant a second burst.
  */
 import type { Decision, Hit, MaybePromise, Plan, PlacedPolicy, Store } from '../../engine/contract.ts';

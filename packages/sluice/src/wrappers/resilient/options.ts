@@ -7,8 +7,8 @@ import type { OnFailure } from './fallback.ts';
 /** What happens to a hit when the store is slow or unavailable. */
 export interface ResilientOptions {
   /**
-   * How long a hit may take. Default 200 ms. Until the store has answered once, hits get up to two seconds, because clients
-   * connect first.
+   * How long a hit may take. Default 200 ms. Until the store has answered once, hits get up to two seconds, because the client may
+   * still be connecting.
    */
   readonly deadline?: Duration | undefined;
   /**

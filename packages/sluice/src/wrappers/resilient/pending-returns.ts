@@ -27,7 +27,7 @@ export interface PendingReturns {
   readonly size: number;
 }
 
-/** Maximum number of pending returns. A further one is dropped, and its place becomes free when its lease ends. */
+/** Maximum number of pending returns. Any further return is dropped, and its place becomes free when its lease ends. */
 const MAX_PENDING = 10_000;
 const RETRY_EVERY: Millis = 100;
 

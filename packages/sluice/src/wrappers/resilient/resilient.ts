@@ -36,7 +36,7 @@ export type { BreakerEvent, Hooks, OnFailure, ResilientOptions, Substitute };
 
 /** How long a hit may take by default. */
 export const DEADLINE: Millis = 200;
-/** How long a store may take for its first answer, from the first hit on, because clients connect in that time. */
+/** How long a store may take for its first answer, counted from the first hit, because the client may still be connecting. */
 const STARTUP: Millis = 2000;
 /**
  * Milliseconds until a hit is sent again if the client refused to send it because it is not connected. Applies until the first
@@ -246,7 +246,8 @@ export function resilient(
   function undo(hit: Hit, decision: Decision, sent: Millis): void {
     const { plan } = hit;
     if (decision.taken === 0) return;
-    // With 'allow', the caller was allowed, and in mode 'always', every attempt counts. So these charges to rates stay.
+    // With 'allow', the caller was allowed, and in mode 'always', every attempt counts. So in both cases, charges to rate policies
+    // stay.
     const keepsRates = onFailure === 'allow' || hit.mode === 'always';
     const until = leaseOf(plan) > 0 ? leaseEnd(plan, sent) : Infinity;
     const id = rowIdOf(hit);
@@ -257,14 +258,17 @@ export function resilient(
   }
 
   /**
-   * Whether the store will still count the charge of the hit that was sent at `sent` when a refund or release that is sent now
-   * arrives, which takes at most the deadline.
+   * Whether a refund or release that is sent now arrives while the store still counts the charge. `sent` is when the hit that made
+   * the charge was sent. The refund or release is assumed to arrive within the deadline.
    */
   function isDue(id: string, sent: Millis, until: Millis, now: Millis): boolean {
     return now + timeLimit < until && !resets.since(id, sent);
   }
 
-  /** Schedules another release of a place. Rates are not refunded later, because they are replenished over time anyway. */
+  /**
+   * Schedules another release of a place. Charges to rate policies are not refunded later, because their units are replenished over
+   * time anyway.
+   */
   function releaseLater(hit: Hit, sent: Millis, until: Millis | undefined): void {
     if (until === undefined) return;
     const id = rowIdOf(hit);

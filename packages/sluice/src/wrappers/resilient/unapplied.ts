@@ -1,6 +1,6 @@
 /**
- * Recognizes errors that prove that the store did not apply a hit. Only then may a release be sent again. After a lost reply, the
- * store may have applied the release, and a second one would free a place of another holder.
+ * Recognizes errors that prove that the store did not apply a hit. Only after such an error may a release be sent again. After a
+ * lost reply, the store may have applied the release, and a second one would free a place of another holder.
  * docs/decisions/0029-late-answers-and-failed-releases.md has the reasons.
  */
 import { type StoreFault, StoreUnavailable } from '../../internal/errors.ts';
