@@ -94,7 +94,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a sliding window reduces the weight of the older count, and computes the exact wait, even beyond the window',
+    name: 'a sliding window reduces the weight of the older count, and announces the exact wait, even into the next window',
     policies: slidingWindow({ limit: 10, per: '1s' }),
     steps: [
       [500, take(10), { allowed: true, remaining: 0, resetAfter: 1500 }],
@@ -195,7 +195,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a renewal does not charge rates, and part of a cost can be released',
+    name: 'a renewal does not charge rate policies, and some of the places that a call holds can be released',
     policies: { rate: '5/min', places: concurrency({ limit: 4, lease: '10s' }) },
     steps: [
       [0, takePlace('a', 3), { allowed: true, policies: { 0: { remaining: 2 }, 1: { remaining: 1 } } }],

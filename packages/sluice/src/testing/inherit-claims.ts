@@ -84,7 +84,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'an overdraft is also inherited',
+    name: 'an overdraft is inherited when the limit changes',
     policies: all(10),
     options: { inherit: 'proportional', tiers },
     steps: [
@@ -109,7 +109,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a log is always additive, and a row that was never charged is fresh under all limits',
+    name: 'additive: used units of a sliding log stay used, and a row that was never charged is fresh under all limits',
     policies: { rate: gcra({ limit: 10, per: '1s' }), log: slidingLog({ limit: 10, per: '1s' }) },
     options: {
       inherit: 'additive',

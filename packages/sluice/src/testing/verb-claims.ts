@@ -38,7 +38,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'always mode also counts denied attempts',
+    name: 'always mode counts denied attempts as well as allowed ones',
     policies: slidingLog({ limit: 2, per: '1s' }),
     steps: [
       [0, take({ mode: 'always' }), { allowed: true, taken: 1 }],
