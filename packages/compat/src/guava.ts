@@ -26,7 +26,9 @@ export interface RateLimiterOptions {
    * burst.
    */
   readonly warmup?: Duration | undefined;
-  /** How many times slower the first permit is after a long pause. Default 3. Only allowed with `warmup`. */
+  /**
+   * How many times longer the first permit takes after a long pause than at the full rate. Default 3. Allowed only with `warmup`.
+   */
   readonly coldFactor?: number | undefined;
   /**
    * The maximum number of permits that accumulate in idle time, given as the number of seconds in which they accumulate at the
@@ -217,7 +219,8 @@ function sleepBy({ clock }: Store<MaybePromise<Decision>>): (span: Millis) => Pr
  * price is truncated to whole microseconds separately.
  *
  * The library's pacer is not used here, because it counts spent permits while Guava counts stored ones. The results differ in the
- * last bit of a float64, which is sometimes a microsecond, and that can change whether a call with a timeout passes.
+ * last bit of a float64. After truncation, that is sometimes a whole microsecond, which can decide whether a call with a timeout
+ * passes.
  */
 
 /** How many permits are stored during idle time at a given rate, and what they cost. Durations are in microseconds. */
@@ -236,7 +239,7 @@ interface Storage {
 
 type StorageAt = (rate: number, interval: number) => Storage;
 
-/** Storage in which idle time stores permits for up to `burstSeconds`, which are spent without delay. */
+/** Storage that holds at most the permits of `burstSeconds` seconds of idle time. They are spent without delay. */
 function bursty(burstSeconds: number): StorageAt {
   return (rate, interval) => {
     // Avoids 0 * Infinity, which is NaN.

@@ -89,7 +89,7 @@ export class RateLimit<R extends Rule = Rule> {
     return answer(this.#incr(ids, Math.max(weight, 1)), callback);
   }
 
-  /** Resolves with whether one more call would be limited for any of the identifiers. Counts nothing. */
+  /** Resolves with true if one more call would be limited for any of the identifiers. Counts nothing. */
   check(ids: Ids): Promise<boolean>;
   check(ids: Ids, callback: Callback<boolean>): void;
   check(ids: Ids, callback?: Callback<boolean>): Promise<boolean> | void {

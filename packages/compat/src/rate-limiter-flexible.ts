@@ -109,7 +109,7 @@ class PointLimiter implements RateLimiterLike {
     if (typeof keyPrefix !== 'string') throw new SluiceError('ERR_KEY', 'keyPrefix', keyPrefix);
     this.keyPrefix = keyPrefix;
     this.insuranceLimiter = insuranceLimiter;
-    // As documented, the insurance limiter takes over these two options.
+    // As documented by rate-limiter-flexible, the insurance limiter gets the values of these two options from this limiter.
     if (insuranceLimiter !== undefined)
       Object.assign(checked('insuranceLimiter', insuranceLimiter), { blockDuration, execEvenly });
     this.store = store;
@@ -137,7 +137,7 @@ class PointLimiter implements RateLimiterLike {
     return this.keyPrefix === '' ? rlKey : rlKey.slice(this.keyPrefix.length + 1);
   }
 
-  /** Consumes points. Rejects with a `RateLimiterRes` if they exceed the limit, but counts them even then. */
+  /** Consumes points. Rejects with a `RateLimiterRes` if they exceed the limit. The points are counted in either case. */
   consume(key: Key, points = 1, options: ConsumeOptions = {}): Promise<RateLimiterRes> {
     return this.insured(
       () => this.consumeHere(nameOf(key), pointsOf(points), options),
@@ -231,8 +231,8 @@ class PointLimiter implements RateLimiterLike {
   }
 
   /**
-   * Delays the result by an equal share of the remaining duration, so that the remaining points are spread over it. The minimum
-   * delay is a lower bound.
+   * Delays the result by an equal share of the remaining duration, so that the remaining points are spread over it. The delay is
+   * never shorter than the minimum delay.
    */
   private async spread(res: RateLimiterRes): Promise<RateLimiterRes> {
     const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = res;

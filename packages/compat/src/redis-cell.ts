@@ -94,7 +94,7 @@ function replyOf(decision: Decision, limit: number, quantity: number): ClThrottl
   return [1, limit, remaining, Math.max(1, seconds(retryAfter)), Math.max(1, reset)];
 }
 
-/** The time that replenishes one unit, in whole nanoseconds. */
+/** The time in which one unit is replenished, in whole nanoseconds. */
 function intervalOf(count: number, periodSeconds: number): number {
   return count === 0 ? 0 : Math.trunc((periodSeconds * 1e9) / count);
 }

@@ -232,12 +232,12 @@ class RollingRateLimiter {
     return infoOf(!attempt.allowed, before, after, leftOf(attempt));
   }
 
-  /** Resolves with whether an attempt would be blocked, and counts nothing. */
+  /** Resolves with true if an attempt would be blocked. Counts nothing. */
   async wouldLimit(id: number | string): Promise<boolean> {
     return !(await this.#limiter.peek(String(id))).allowed;
   }
 
-  /** Resolves with the result that an attempt would have, and counts nothing. */
+  /** Resolves with the result that an attempt would have. Counts nothing. */
   async wouldLimitWithInfo(id: number | string): Promise<RateLimitInfo> {
     const now = await this.#limiter.peek(String(id));
     return infoOf(!now.allowed, now, now, Math.max(0, leftOf(now) - 1));

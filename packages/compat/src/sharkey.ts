@@ -114,7 +114,7 @@ export interface SkRateLimiterService {
 /** How long a factor is remembered. */
 const REMEMBERED: Millis = 60_000;
 const ACTORS = 10_000;
-/** Factors of actors whose ids have more characters are not remembered, because 10,000 long ids could fill the memory. */
+/** Factors of actors whose ids are longer than this are not remembered, because 10,000 long ids could fill the memory. */
 const LONGEST_ACTOR = 1024;
 /**
  * Keys are spread over this many limiter names. One name per key would cost memory for each key, and clients can invent
@@ -160,7 +160,7 @@ export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): 
       // Without the length, key 'a b' of actor 'c' and key 'a' of actor 'b c' would have the same row.
       const row = `${key.length} ${key} ${actor}`;
       const decision = await limiterFor(key, bucket).take(row);
-      // If the reset takes longer than that of a full bucket, the bucket has shrunk below its content, or the clock went back.
+      // If the reset takes longer than it would for a full bucket, the bucket has shrunk below its content, or the clock went back.
       if (decision.allowed || decision.resetAfter <= bucket.fullResetMs + GRAIN)
         return infoOf(bucket, decision, bucket.bucketSize - decision.remaining);
       const wide = await limiterFor(key, { ...bucket, bucketSize: WIDE }).peek(row);

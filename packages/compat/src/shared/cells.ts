@@ -38,8 +38,8 @@ export function cellCounter<R extends MaybePromise<Decision>>(store: Store<R>, n
 }
 
 /**
- * Creates a GCRA policy that may have a burst below 1, with which nothing passes. The factory `gcra` rejects such a burst, but
- * its arithmetic handles it.
+ * Creates a GCRA policy that may have a burst below 1. With such a burst, nothing passes. The factory `gcra` rejects it, but the
+ * algorithm handles it.
  */
 function cells(interval: Millis, burst: number): Policy {
   const one = gcra({ limit: 1, per: inMillis(interval) });
@@ -48,7 +48,8 @@ function cells(interval: Millis, burst: number): Policy {
 }
 
 /**
- * Converts milliseconds to whole nanoseconds, which the originals count. Rounding removes the float error of the milliseconds.
+ * Converts milliseconds to whole nanoseconds, the unit in which the original libraries count. Rounding removes the float error of
+ * the milliseconds.
  */
 export function nanos(millis: Millis): number {
   return Math.round(millis * 1e6);
