@@ -313,7 +313,7 @@ export interface Decision {
   readonly held?: true | undefined;
   /**
    * Milliseconds after which units of a lease must no longer be spent. Set only if a `leased` store passes on units of its own
-   * lease to another `leased` store. `at` is then the instant at which that lease ends.
+   * lease to another `leased` store. In that case, `at` is the instant at which that lease ends.
    */
   readonly expiresAfter?: Millis | undefined;
 }

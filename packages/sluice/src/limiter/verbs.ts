@@ -100,7 +100,8 @@ export function verbsOf(
 
   return {
     take(key, options) {
-      // The most frequent calls, take(key) and take(key, 3), need no options, and no hit if the store has a fast path.
+      // The most frequent calls, take(key) and take(key, 3), have no options to validate. If the store has a fast path, they create
+      // no hit either.
       if (takeBase !== undefined && typeof key === 'string') {
         if (options === undefined) return takeBase(key, 1);
         if (typeof options === 'number' && options > 0) return takeBase(key, checkCost(options));

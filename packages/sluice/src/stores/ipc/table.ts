@@ -8,7 +8,7 @@ import { type Entry, Ledger } from './ledger.ts';
 import { type Decider, deciderOn, failed, LOST, type Outcome } from '../wire/decider.ts';
 import { type Ask, hitFrom, type HitLine, planFrom, planText } from '../wire/wire.ts';
 
-/** Maximum number of parsed plans in the cache. A plan that is no longer in the cache is parsed again. */
+/** The cache keeps at least this many parsed plans. A plan that is no longer in the cache is parsed again. */
 const READY = 5000;
 
 export interface Table extends Decider {

@@ -22,11 +22,11 @@ export interface RemoteHitsOptions {
 
 /**
  * Decides the hits in a parsed request body. Resolves with the body of the response, which is JSON. Rejects with a `SluiceError` if
- * the body is invalid; nothing was charged then.
+ * the body is invalid. In that case, nothing was charged.
  */
 export type RemoteHits = (body: unknown) => Promise<string>;
 
-/** Maximum number of parsed plans in the cache. A plan that is no longer in the cache is parsed again. */
+/** The cache keeps at least this many parsed plans. A plan that is no longer in the cache is parsed again. */
 const PARSED_PLANS = 5000;
 /** Maximum number of cells in a row. A plan of ten policies has about 30. */
 const MAX_WIDTH = 1000;

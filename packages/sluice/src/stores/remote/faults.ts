@@ -20,7 +20,7 @@ const OUTAGES: ReadonlySet<string> = new Set<ErrorCode>(['ERR_STORE', 'ERR_STORE
 /** Maximum number of nested causes to show. */
 const MAX_DEPTH = 3;
 
-/** Rejects with the reason why no answer arrived. `fetch` often has that reason only in `cause`. */
+/** Rejects with the reason why no answer arrived. The error of `fetch` often has that reason only in its `cause`. */
 export function noConnection(error: unknown): never {
   const reasons: string[] = [];
   for (let cause = error, i = 0; cause instanceof Error && i < MAX_DEPTH; cause = cause.cause, i++)
@@ -28,12 +28,12 @@ export function noConnection(error: unknown): never {
   throw Object.assign(new StoreError(`connection failed: ${reasons.join(': ')}`), { cause: error });
 }
 
-/** The answers in a response. Another server may answer with anything. */
+/** Returns the answers in a response. Throws if there are none, because a server that is not a sluice-server may send anything. */
 export function answersTo(text: string): readonly unknown[] {
   try {
     return answersIn(text);
   } catch {
-    throw new StoreError('the server answered with something else than decisions. Check the URL of remote()');
+    throw new StoreError('the answer of the server does not contain decisions. Check the URL of remote()');
   }
 }
 

@@ -19,8 +19,8 @@ export interface RemoteStoreOptions {
 }
 
 /**
- * Milliseconds after the deadline of its hits at which a request is aborted. Until then, `resilient` can undo the charges that a
- * late answer reports.
+ * How long after the deadline of its hits a request is aborted, in milliseconds. Until then, `resilient` can undo the charges that
+ * a late answer reports.
  */
 const LATE_ANSWERS: Millis = 10_000;
 /** Maximum size of a request in UTF-16 code units. A server accepts 1 MiB by default. */
@@ -52,9 +52,9 @@ export function remoteStore(options: RemoteStoreOptions): Store<Promise<Decision
     });
   }
 
-  /** One request, which the server decides in one step if its store can do that. */
+  /** Sends the hits as one request, which the server decides in one step if its store can do that. */
   async function takeAll(hits: readonly Hit[]): Promise<Decision[] | undefined> {
-    // If a plan cannot be sent, no hit of the group may be sent.
+    // Throws before any hit is sent if one of the plans cannot be sent.
     for (const { plan } of hits) textOf(plan);
     const decisions = await Promise.all(hits.map((hit) => enqueue(hit, hits)));
     return decisions.includes(undefined) ? undefined : (decisions as Decision[]);

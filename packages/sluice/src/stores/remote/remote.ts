@@ -19,7 +19,7 @@ export interface RemoteRequest {
   readonly body: string;
   /** Redirects are not followed, because the token would be sent to another server. */
   readonly redirect: 'manual';
-  /** Aborts the request when the store is closed, or when its answer is no longer of use. */
+  /** Aborts the request when the store is closed, or when the answer is no longer needed. */
   readonly signal: AbortSignal;
 }
 
@@ -33,7 +33,7 @@ export interface RemoteResponse {
   text(): Promise<string>;
 }
 
-/** The platform's `fetch`, or a function that replaces it, such as that of a service binding on Cloudflare Workers. */
+/** The platform's `fetch`, or a function that replaces it, such as the `fetch` of a service binding on Cloudflare Workers. */
 export type RemoteFetch = (url: string, init: RemoteRequest) => Promise<RemoteResponse>;
 
 /** Options of `remote`. */

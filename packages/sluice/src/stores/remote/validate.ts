@@ -29,7 +29,7 @@ const VERBS: ReadonlySet<unknown> = new Set<Verb>([
 ]);
 const MODES: ReadonlySet<unknown> = new Set<HitLine[4]>(['whole', 'partial', 'always', 'lease']);
 
-/** The hits in a request body. Throws if it is anything else. */
+/** Returns the plans and hits in a request body. Throws if the body is anything else. */
 export function askFrom(body: unknown): Ask {
   if (!Array.isArray(body) || body.length < 2)
     throw invalid('body', body, 'must be a list of plans and hits');
@@ -76,7 +76,7 @@ function isCost(value: unknown, mayBeNegative: boolean): value is Cost {
   return typeof value === 'number' && value <= MAX_COST && value >= (mayBeNegative ? -MAX_COST : 0);
 }
 
-/** Throws unless the text is a plan, except for the names of its algorithms. */
+/** Throws unless the text is a valid plan. Does not check the names of its algorithms. */
 export function checkPlanText(text: string): void {
   if (text.length > MAX_PLAN) throw invalid('policies', text, `must have at most ${MAX_PLAN} characters`);
   let plan: unknown;
@@ -120,7 +120,7 @@ function isName(value: unknown): boolean {
   return typeof value === 'string' && value.length <= MAX_NAME;
 }
 
-/** Throws if the hit has costs for another number of policies than its plan has. */
+/** Throws if the hit has a list of costs whose length differs from the number of its plan's policies. */
 export function checkForPlan({ plan, cost, keep }: Hit): void {
   for (const list of [cost, keep])
     if (typeof list === 'object' && list.length !== plan.policies.length)

@@ -13,7 +13,9 @@ export type HitOf = (line: HitLine, plans: readonly string[]) => Hit;
 export interface Decider {
   /** Decides all hits synchronously and in order. Only an asynchronous store answers later. */
   decide(ask: Ask): MaybePromise<Outcome>[];
-  /** Decides takes in one step, all or none. Returns no outcomes if the store cannot do that; nothing was charged then. */
+  /**
+   * Decides takes in one step, all or none. Returns an empty list if the store cannot do that. In that case, nothing was charged.
+   */
   decideAll(ask: Ask): MaybePromise<readonly Outcome[]>;
 }
 

@@ -118,7 +118,7 @@ export class HeldLeases {
     }
   }
 
-  /** Replaces the current lease by the next one. */
+  /** Replaces the current lease with the next one. */
   private useNext(now: Millis): void {
     const [current, next] = [this.current as Lease, this.next as Lease];
     this.next = undefined;

@@ -143,7 +143,7 @@ export class LeasedKey {
     return this.store.isSlow ? 'slow-store' : 'fetching';
   }
 
-  /** Passes on units of the current lease. They end with it. */
+  /** Passes on units of the current lease. They may be spent only until that lease ends. */
   private lend(units: number, now: Millis): Decision {
     if (units === 0) return this.deny(now);
     const at = this.held.lend(units, now);

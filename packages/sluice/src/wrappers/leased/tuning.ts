@@ -36,8 +36,8 @@ export const MIN_UNITS_PER_NODE = 20;
 /** Minimum number of hits within τ, all of the same cost. A key with fewer hits needs more calls with leases than without. */
 export const MIN_HITS = 3;
 /**
- * Minimum number of requests for leases within τ, all of the same size, from nodes that lease from this node (decision 46). With
- * fewer, each of them is sent to the store.
+ * Minimum number of requests for leases within τ, all of the same size, from nodes that lease from this node (decision 46). If
+ * there are fewer requests, each of them is sent to the store.
  */
 export const MIN_LOANS = 1.5;
 
