@@ -8,8 +8,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import { casStore, createLimiter } from 'sluice';
-import { denoKv } from './stores/deno-kv.mjs';
+import { createLimiter } from 'sluice';
+import { denoKv } from 'sluice/deno-kv';
 
 if (globalThis.Deno === undefined) {
   const deno = join(import.meta.dirname, '../node_modules/.bin/deno'); // installed by npm
@@ -22,7 +22,7 @@ if (globalThis.Deno === undefined) {
 const folder = mkdtempSync(join(tmpdir(), 'limits-'));
 const kvs = await Promise.all([1, 2].map(() => Deno.openKv(join(folder, 'limits.db'))));
 const limiters = kvs.map((kv) =>
-  createLimiter('100/h', { store: casStore(denoKv(kv), { deadline: '5s' }), name: 'api' }),
+  createLimiter('100/h', { store: denoKv(kv, { deadline: '5s' }), name: 'api' }),
 );
 const answers = limiters.flatMap((limiter) => Array.from({ length: 60 }, () => limiter.take('alice')));
 const passed = (await Promise.all(answers)).filter(({ allowed }) => allowed);

@@ -1,4 +1,4 @@
-// A limit in a Cloudflare Durable Object, in workerd on this machine. The counts outlive the object.
+// A limit in Cloudflare Durable Objects, in workerd on this machine. The counts outlive the objects.
 //
 //   npm run build && node examples/durable-object.mjs
 
@@ -8,18 +8,19 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
 
-const WORKER = `
-  export { Limits } from './stores/durable-object.mjs';
+const contents = `
+  import { createLimiter } from 'sluice';
+  import { durableObject } from 'sluice/durable-object';
+  export { SluiceObject } from 'sluice/durable-object';
   export default {
-    fetch: (request, env) => env.LIMITS.get(env.LIMITS.idFromName('api')).fetch(request),
+    async fetch(request, env) {
+      const limiter = createLimiter('100/h', { store: durableObject(env.LIMITS), name: 'api' });
+      return Response.json(await limiter.take(new URL(request.url).searchParams.get('key')));
+    },
   };
 `;
-const { outputFiles } = await build({
-  stdin: { contents: WORKER, resolveDir: import.meta.dirname },
-  bundle: true,
-  write: false,
-  format: 'esm',
-});
+const stdin = { contents, resolveDir: import.meta.dirname };
+const { outputFiles } = await build({ stdin, bundle: true, write: false, format: 'esm' });
 const folder = mkdtempSync(join(tmpdir(), 'limits-'));
 
 for (const start of ['first', 'after a restart']) {
@@ -27,7 +28,7 @@ for (const start of ['first', 'after a restart']) {
     modules: true,
     script: outputFiles[0].text,
     compatibilityDate: '2026-01-01',
-    durableObjects: { LIMITS: 'Limits' },
+    durableObjects: { LIMITS: { className: 'SluiceObject', useSQLite: true } },
     durableObjectsPersist: folder,
   });
   const ask = async () => (await worker.dispatchFetch('http://limits/?key=alice')).json();

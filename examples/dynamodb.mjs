@@ -6,29 +6,24 @@
 import { once } from 'node:events';
 import { DynamoDB, waitUntilTableExists } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
-import { casStore, createLimiter } from 'sluice';
-import { dynamodb } from './stores/dynamodb.mjs';
+import { createLimiter } from 'sluice';
+import { dynamodb, migration } from 'sluice/dynamodb';
 
 const emulator = dynalite({ createTableMs: 0 }).listen(0, '127.0.0.1');
 await once(emulator, 'listening');
 const settings = {
-  maxAttempts: 1, // a retry after a lost reply would charge twice
   // In production, pass a region and credentials, and no endpoint.
   endpoint: `http://127.0.0.1:${emulator.address().port}`,
   region: 'local',
   credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
 };
 const clients = [new DynamoDB(settings), new DynamoDB(settings)];
-await clients[0].createTable({
-  TableName: 'limits',
-  AttributeDefinitions: [{ AttributeName: 'key', AttributeType: 'S' }],
-  KeySchema: [{ AttributeName: 'key', KeyType: 'HASH' }],
-  BillingMode: 'PAY_PER_REQUEST',
-}); // in production also updateTimeToLive on `expires`, which the emulator does not support
-await waitUntilTableExists({ client: clients[0], maxWaitTime: 60 }, { TableName: 'limits' });
+await clients[0].createTable(migration().createTable);
+// In production also updateTimeToLive(migration().updateTimeToLive), which the emulator does not support.
+await waitUntilTableExists({ client: clients[0], maxWaitTime: 60 }, { TableName: 'sluice' });
 
 const limiters = clients.map((client) =>
-  createLimiter('100/h', { store: casStore(dynamodb(client, 'limits'), { deadline: '5s' }), name: 'api' }),
+  createLimiter('100/h', { store: dynamodb(client, { deadline: '5s' }), name: 'api' }),
 );
 const answers = limiters.flatMap((limiter) => Array.from({ length: 60 }, () => limiter.take('alice')));
 const passed = (await Promise.all(answers)).filter(({ allowed }) => allowed);

@@ -5,13 +5,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { casStore, createLimiter } from 'sluice';
-import { sqlite } from './stores/sqlite.mjs';
+import { createLimiter } from 'sluice';
+import { sqlite } from 'sluice/sqlite';
 
 const folder = mkdtempSync(join(tmpdir(), 'limits-'));
 
 async function limiter() {
-  const store = casStore(sqlite(await opened(join(folder, 'limits.db'))), { deadline: '5s' });
+  const store = sqlite(await opened(join(folder, 'limits.db')), { deadline: '5s' });
   return createLimiter('100/h', { store, name: 'api' });
 }
 
@@ -28,9 +28,5 @@ async function opened(file) {
   if (ofNode) return new ofNode.DatabaseSync(file);
   const { default: wasm } = await import('node-sqlite3-wasm');
   const db = new wasm.Database(file);
-  const prepare = (sql) => ({
-    get: (...values) => db.get(sql, values) ?? undefined,
-    run: (...values) => db.run(sql, values),
-  });
-  return { exec: (sql) => db.exec(sql), prepare };
+  return { exec: (sql) => db.exec(sql), prepare: (sql) => ({ all: (...values) => db.all(sql, values) }) };
 }

@@ -11,6 +11,8 @@ const needs = {
   'redis-benchmark': 'redis-tools',
   'luac5.1': 'lua5.1',
   memcached: 'memcached',
+  // Debian puts the server where only root's PATH finds it.
+  'PATH=$PATH:/usr/sbin command -v mariadbd': 'mariadb-server',
   openssl: 'openssl',
   chromium: 'chromium',
   curl: 'curl',

@@ -37,6 +37,7 @@ declare class TextEncoder {
   encode(text: string): Uint8Array;
 }
 declare function btoa(bytes: string): string;
+declare function atob(text: string): string;
 
 declare class URL {
   constructor(url: string);

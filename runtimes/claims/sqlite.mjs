@@ -1,19 +1,20 @@
-// Runs the conformance suite and the race tests on the example store for node:sqlite. Runs only on Node 22.5 and newer.
+// Runs the conformance suite and the claims about several writers on the SQLite store. Runs on Bun, and on Node 22.5 and newer.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { casStore } from 'sluice';
+import { sqlite } from 'sluice/sqlite';
 import { conformance } from 'sluice/testing';
-import { races } from './races.mjs';
+import { contenders } from './contenders.mjs';
 import { judged } from './run.mjs';
-import { sqlite } from './stores/sqlite.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-sqlite-'));
-const open = (file = ':memory:') => sqlite(new DatabaseSync(file));
+const database = process.versions['bun'] ? 'Database' : 'DatabaseSync';
+const { [database]: Database } = await import(process.versions['bun'] ? 'bun:sqlite' : 'node:sqlite');
+const open = (file, options) =>
+  sqlite(new Database(file), { deadline: 5000, onFailure: 'throw', ...options });
 const claims = [
-  ...conformance((clock) => casStore(open(), { clock, deadline: 5000 })),
-  ...races(() => open(join(folder, 'races.db'))),
+  ...conformance((clock) => open(':memory:', { clock })),
+  ...contenders(() => open(join(folder, 'limits.db')), true),
 ];
 console.log(JSON.stringify(await judged(claims)));
 rmSync(folder, { recursive: true });

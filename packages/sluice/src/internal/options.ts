@@ -113,6 +113,11 @@ export function storeIn<S>(option: string, value: S): S {
 function storeHint(value: unknown): string {
   if (['sendCommand', 'customCommand', 'send'].some((method) => has(value, method)))
     return "wrap the client: redis(client) from 'sluice/redis'";
+  if (has(value, 'execute') && has(value, 'query')) return "wrap the client: mysql(pool) from 'sluice/mysql'";
+  if (has(value, 'prepare') && has(value, 'exec'))
+    return has(value, 'batch')
+      ? "wrap the database: d1(env.DB) from 'sluice/d1'"
+      : "wrap the database: sqlite(database) from 'sluice/sqlite'";
   if (has(value, 'query') || has(value, 'unsafe'))
     return "wrap the client: postgres(pool) from 'sluice/postgres'";
   if (typeof value === 'function') return `call it: ${value.name}()`;

@@ -7,11 +7,11 @@ export function guardedBy(
   store: Store<Promise<Decision>>,
   options: ResilientOptions,
   denyCache: boolean | DenyCacheOptions | undefined = false,
-  nodeOf?: Hooks['nodeOf'],
+  hooks: Pick<Hooks, 'nodeOf' | 'hasRequestTimers'> = {},
 ): Store<Promise<Decision>> {
   let forget: ((hit: Hit) => void) | undefined;
   // Units or places that are given back in the background also end a cached denial.
-  const safe = resilient(store, options, { givenBack: (hit) => forget?.(hit), nodeOf });
+  const safe = resilient(store, options, { ...hooks, givenBack: (hit) => forget?.(hit) });
   if (denyCache === false) return safe;
   return rememberDenials(safe, denyCache === true ? {} : denyCache, (givenBack) => {
     forget = givenBack;

@@ -137,10 +137,6 @@ describe('an example', () => {
     expect(textOf(file)).toContain(`node examples/${file}\n`);
   });
 
-  it.each(readdirSync(join(folder, 'stores')))('of a store has a program that runs it: %s', (file) =>
-    expect(textOf(file)).toMatch(new RegExp(`(import|export) .* from '\\./stores/${file}'`)),
-  );
-
   describe('that has requirements', () => {
     /** The output and exit code of an example that fails. */
     async function failure(file: string, env: NodeJS.ProcessEnv) {
@@ -205,10 +201,9 @@ describe('an example', () => {
     const listed = [...textOf('README.md').matchAll(/\| \[([^\]]+)\]\(\1\) (?=\|)/g)].map(
       (match) => match[1],
     );
-    const inFolders = ['stores', 'clients'].flatMap((name) =>
-      readdirSync(join(folder, name)).map((file) => `${name}/${file}`),
-    );
-    const programs = inFolders.filter((file) => !file.endsWith('.yaml'));
+    const programs = readdirSync(join(folder, 'clients'))
+      .filter((file) => !file.endsWith('.yaml'))
+      .map((file) => `clients/${file}`);
     expect(listed.toSorted()).toEqual([...examples, ...programs].toSorted());
   });
 });

@@ -1,17 +1,14 @@
-/** A casStore on a Memcached behind a network with faults. The server is stopped, killed and emptied. */
+/** A store on a Memcached behind a network with faults. The server is stopped, killed and emptied. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { casStore } from '../../src/index.ts';
-import { type AnyService, example } from '../stores/cas/services.ts';
+import { Client } from 'memjs';
+import { memcached } from '../../src/stores/memcached/index.ts';
 import { proxyTo } from '../stores/redis/proxy.ts';
 import { freePort, listening } from 'sluice-test-support/redis/server.ts';
 import type { Backend } from './scenario.ts';
 import { networkFaults, faultInjector } from './fault-injection.ts';
 
 export async function casBackend(): Promise<Backend> {
-  const { memcached } = await example('memcached.mjs');
-  const connected = (port: number) =>
-    memcached?.({ port, host: '127.0.0.1' }) as AnyService & { close(): void };
   const port = await freePort();
   let server = await serverOn(port);
   const network = await proxyTo(port);
@@ -37,10 +34,11 @@ export async function casBackend(): Promise<Backend> {
       },
     })),
     connect() {
-      const service = connected(network.port);
+      // The timeout is longer than any fault, so that a late write is never followed by one on another connection.
+      const client = Client.create(`127.0.0.1:${network.port}`, { timeout: 60, logger: { log() {} } });
       return {
-        store: (options) => casStore(service, { onFailure: 'throw', ...options }),
-        close: () => service.close(),
+        store: (options) => memcached(client, { onFailure: 'throw', ...options }),
+        close: () => client.close(),
       };
     },
     rows: async () => 0,

@@ -5,7 +5,7 @@ import { SluiceError } from '../../internal/errors.ts';
 import { checkOptionNames } from '../../internal/options.ts';
 import { inBatches, type Send } from './batches.ts';
 import { GUARDED, guarded, type GuardedOptions } from './guarded.ts';
-import type { Rows } from './swap-store.ts';
+import type { Rows, Write } from './swap-store.ts';
 
 /** The operations that a service must provide. Keys consist of at most 200 printable ASCII characters, without spaces. */
 export interface CasService<Version = unknown> {
@@ -31,6 +31,11 @@ export interface CasService<Version = unknown> {
    * Optional.
    */
   putMany?(puts: readonly CasPut<Version>[]): MaybePromise<readonly boolean[]>;
+  /**
+   * Writes several different keys in one atomic step and returns true, or writes nothing and returns false if one of them no
+   * longer has its version. Optional. With it, `takeMany` charges all keys or none.
+   */
+  putAll?(puts: readonly CasPut<Version>[]): MaybePromise<boolean>;
   /** Returns the service's time in milliseconds since 1970. Optional, like `now` in the result of `get`. */
   now?(): MaybePromise<Millis>;
 }
@@ -68,8 +73,7 @@ export function casStore<Version>(
   service: CasService<Version>,
   options: CasOptions = {},
 ): Store<Promise<Decision>> {
-  const { clock: given } = checkOptionNames('casStore', options, GUARDED);
-  const clock = given === undefined ? undefined : clockOf('casStore.clock', given);
+  checkOptionNames('casStore', options, GUARDED);
   if (typeof service?.get !== 'function' || typeof service.put !== 'function')
     throw new SluiceError(
       'ERR_OPTIONS',
@@ -78,7 +82,30 @@ export function casStore<Version>(
       '',
       'must be an object with get() and put()',
     );
+  return serviceStore('casStore', service, options, service);
+}
 
+/**
+ * Creates a store on a service that Sluice provides. `what` is the name of the store's function in error messages, and `backend`
+ * identifies the place where the service keeps its rows. `isPerRequest` is the same as for `guarded`.
+ */
+export function serviceStore<Version>(
+  what: string,
+  service: CasService<Version>,
+  options: GuardedOptions,
+  backend: object,
+  isPerRequest = false,
+): Store<Promise<Decision>> {
+  const clock = options.clock === undefined ? undefined : clockOf(`${what}.clock`, options.clock);
+  return { ...guarded(rowsOn(service, clock, !isPerRequest), options, isPerRequest), backend };
+}
+
+/** The rows of a service. `clock` replaces the service's time. `sharesCalls`: requests of one tick may share a call. */
+export function rowsOn<Version>(
+  service: CasService<Version>,
+  clock: { now(): Millis } | undefined,
+  sharesCalls: boolean,
+): Rows {
   // A service may throw synchronously. An async function turns that into a rejection.
   const getOne = async (key: string) => service.get(key);
   const putOne = async ({ key, value, version, expiresInMs }: CasPut<Version>) =>
@@ -87,25 +114,28 @@ export function casStore<Version>(
   const getMany = inBatches(async (keys: readonly string[]) => many.getMany(keys));
   const putMany = inBatches(async (puts: readonly CasPut<Version>[]) => many.putMany(puts));
   const find =
-    service.getMany === undefined
+    service.getMany === undefined || !sharesCalls
       ? getOne
       : (key: string) =>
           new Promise<CasFound<Version> | undefined | null>((resolve, reject) =>
             getMany(key, resolve, reject),
           );
-  const write: Send<CasPut<Version>, boolean> = service.putMany === undefined
+  const write: Send<CasPut<Version>, boolean> = service.putMany === undefined || !sharesCalls
     ? (put, resolve, reject) => void putOne(put).then(resolve, reject)
     : putMany;
 
-  const rows: Rows = {
+  return {
     async get(key) {
       const [found, time] = await Promise.all([find(key), clock?.now() ?? service.now?.()]);
       const now = time ?? found?.now ?? systemClock.now();
       return { value: found?.value, version: found?.version, now, sure: true };
     },
-    put({ key, found: { version }, value, expiresIn }, resolve, reject) {
-      write({ key, value, version: version as Version | undefined, expiresInMs: expiresIn }, resolve, reject);
-    },
+    put: (row, resolve, reject) => write(putOf(row), resolve, reject),
+    putAll:
+      service.putAll === undefined ? undefined : async (writes) => many.putAll(writes.map(putOf<Version>)),
   };
-  return { ...guarded(rows, options), backend: service };
+}
+
+function putOf<Version>({ key, found, value, expiresIn }: Write): CasPut<Version> {
+  return { key, value, version: found.version as Version | undefined, expiresInMs: expiresIn };
 }

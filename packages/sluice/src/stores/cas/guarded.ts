@@ -17,26 +17,27 @@ export interface GuardedOptions extends ResilientOptions {
 export const GUARDED = ['deadline', 'onFailure', 'maxInFlight', 'onEvent', 'denyCache', 'clock'] as const;
 
 /** How much longer rows are kept with an injected clock, which may stop while the service's clock advances. */
-const DAY: Millis = 86_400_000;
+export const DAY: Millis = 86_400_000;
 
 /** The deadline of a check, in milliseconds. */
 export function deadlineOf({ deadline }: ResilientOptions, byDefault: Millis): Millis {
   return duration('deadline', deadline ?? byDefault);
 }
 
-export function guarded(rows: Rows, options: GuardedOptions): Store<Promise<Decision>> {
+/**
+ * `isPerRequest`: the runtime ties calls and timers to the request that started them, so a hit must not depend on those of another
+ * request. Hits then share neither rounds nor timers.
+ */
+export function guarded(rows: Rows, options: GuardedOptions, isPerRequest = false): Store<Promise<Decision>> {
   const { denyCache, clock, ...rest } = options;
   const deadline = deadlineOf(rest, DEADLINE);
   const store =
-    clock === undefined ? swapStore(rows, systemClock, true, 0, deadline) : onClock(rows, clock, deadline);
-  return guardedBy(store, rest, denyCache);
+    clock === undefined
+      ? swapStore(rows, systemClock, true, 0, deadline, !isPerRequest)
+      : swapStore(rows, waitable(clock), false, DAY, deadline, !isPerRequest);
+  return guardedBy(store, rest, denyCache, { hasRequestTimers: isPerRequest });
 }
 
-function onClock(
-  rows: Rows,
-  clock: NonNullable<GuardedOptions['clock']>,
-  deadline: Millis,
-): Store<Promise<Decision>> {
-  const waitable = clock.after === undefined ? clockFrom(() => clock.now()) : (clock as Clock);
-  return swapStore(rows, waitable, false, DAY, deadline);
+function waitable(clock: NonNullable<GuardedOptions['clock']>): Clock {
+  return clock.after === undefined ? clockFrom(() => clock.now()) : (clock as Clock);
 }

@@ -18,6 +18,7 @@ import { RowHeap } from '../table/variable-length-rows.ts';
 const FORMAT = 2;
 const HEADER = 4;
 const WRITTEN = 2;
+const EXPIRES = 3;
 /** Where the cells of the first section begin. */
 const CELLS = HEADER + 3;
 /** The longest time that a row is kept: a century. */
@@ -66,6 +67,11 @@ export function numbersIn(value: Uint8Array | undefined): Cells | undefined {
 
 export function writtenAt(numbers: Cells | undefined): Millis {
   return numbers?.[WRITTEN] ?? 0;
+}
+
+/** How long a row must still be kept, in milliseconds, so that it can be written again unchanged. */
+export function expiresIn(numbers: Cells | undefined, now: Millis): Millis {
+  return Math.max(Math.ceil((numbers?.[EXPIRES] ?? 0) - now), 1);
 }
 
 /** Applies the hits of one key in order. A row is kept for another `keep` milliseconds after it is fully replenished. */
@@ -199,7 +205,7 @@ function finished(
   value[0] = FORMAT;
   value[1] = blockedUntil;
   value[WRITTEN] = now;
-  value[3] = expires;
+  value[EXPIRES] = expires;
   return {
     value: new Uint8Array(value.buffer, value.byteOffset, value.byteLength),
     expiresIn: Math.max(Math.ceil(expires - now), 1),

@@ -17,7 +17,7 @@ import {
   type Waiting,
 } from './attempts.ts';
 import { digestOf, idOf, isLong } from './key.ts';
-import { decideAll, numbersIn, type Outcome, writtenAt } from './row.ts';
+import { decideAll, expiresIn, numbersIn, type Outcome, writtenAt } from './row.ts';
 import type { Found, Rows, Write } from './swap-store.ts';
 
 /** The hits of one caller, which are charged together or not at all. */
@@ -184,9 +184,9 @@ function isAllowed(decisions: readonly Decision[]): boolean {
 function writesOf(copies: ReadonlyMap<string, Copy>): Write[] {
   const all = [...copies.values()];
   if (all.every(({ change }) => change === undefined)) return [];
-  return all.flatMap(({ key, found, change, isRelevant }) => {
+  return all.flatMap(({ key, found, change, isRelevant, numbers, now }) => {
     if (change !== undefined) return { key, found, ...change };
     const { value } = found;
-    return isRelevant && value !== undefined ? { key, found, value, expiresIn: 0 } : [];
+    return isRelevant && value !== undefined ? { key, found, value, expiresIn: expiresIn(numbers, now) } : [];
   });
 }

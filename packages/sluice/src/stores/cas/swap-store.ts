@@ -72,7 +72,8 @@ interface Line {
 /**
  * `steady` computes a row's time, which never goes back, even if the clocks of several processes differ. `keep` is how long a row
  * is kept after it is fully replenished. `deadline` is how long a caller waits. After that, its hit is not tried again, because
- * work for callers that have given up would delay the callers that still wait.
+ * work for callers that have given up would delay the callers that still wait. `sharesRounds` is false if each hit must be decided
+ * in a round of its own.
  */
 export function swapStore(
   rows: Rows,
@@ -80,13 +81,15 @@ export function swapStore(
   steady: boolean,
   keep: Millis,
   deadline: Millis,
+  sharesRounds = true,
 ): Store<Promise<Decision>> {
   /** The keys that have a round under way. */
   const lines = new Map<string, Line>();
   /** The lines whose first round begins at the end of the tick. */
   let starting: Line[] = [];
   const timeOf = steady ? rowTimes(rows) : undefined;
-  const takeAll = rows.putAll && manyTaker(rows, rows.putAll, timeOf, keep, deadline);
+  const newTaker = (putAll: NonNullable<Rows['putAll']>) => manyTaker(rows, putAll, timeOf, keep, deadline);
+  const shared = rows.putAll && newTaker(rows.putAll);
 
   function apply(hit: Hit): Promise<Decision> {
     return new Promise((resolve, reject) => {
@@ -100,6 +103,10 @@ export function swapStore(
       }
       if (line !== undefined) dismiss(line.waiting);
       const started: Line = { id, key: isLong(id) ? undefined : id, waiting: [pending], since: now };
+      if (!sharesRounds) {
+        void Promise.resolve().then(() => serve(started));
+        return;
+      }
       lines.set(id, started);
       // Starts at the end of the tick, so that hits of one tick are decided in one round.
       if (starting.push(started) === 1) void Promise.resolve().then(startAll);
@@ -230,7 +237,9 @@ export function swapStore(
     apply,
     allTaker(hits) {
       // A wrapper that copied this object and replaced `apply` must see every hit.
-      return takeAll !== undefined && this.apply === apply ? () => takeAll(hits) : undefined;
+      if (rows.putAll === undefined || shared === undefined || this.apply !== apply) return undefined;
+      const takeAll = sharesRounds ? shared : newTaker(rows.putAll);
+      return () => takeAll(hits);
     },
     close() {},
   };

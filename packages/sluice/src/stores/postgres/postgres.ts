@@ -7,6 +7,7 @@ import type { Decision, Millis, Store } from '../../engine/contract.ts';
 import type { Duration } from '../../internal/duration.ts';
 import { checkOptionNames } from '../../internal/options.ts';
 import { deadlineOf, GUARDED, guarded, type GuardedOptions } from '../cas/guarded.ts';
+import { backendOf } from '../cas/table.ts';
 import { type PostgresClient, runnerOf } from './client.ts';
 import { postgresRows } from './rows.ts';
 
@@ -35,16 +36,5 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
   const clock = rest.clock === undefined ? undefined : clockOf('postgres.clock', rest.clock);
   const deadline = deadlineOf(rest, DEADLINE);
   const rows = postgresRows(runnerOf(client, prepare, deadline), table, clock);
-  return { ...guarded(rows, { ...rest, deadline }), backend: tableOf(client, table) };
-}
-
-const tables = new WeakMap<object, Map<string, object>>();
-
-/** Identifies a table of a database. Two stores on one client share their keys only if they use the same table. */
-function tableOf(client: object, table: string): object {
-  const known = tables.get(client) ?? new Map<string, object>();
-  tables.set(client, known);
-  const backend = known.get(table) ?? {};
-  known.set(table, backend);
-  return backend;
+  return { ...guarded(rows, { ...rest, deadline }), backend: backendOf(client, table) };
 }

@@ -8,6 +8,7 @@
 import type { Millis } from '../../engine/contract.ts';
 import { inBatches } from '../cas/batches.ts';
 import type { Found, Rows, Write } from '../cas/swap-store.ts';
+import { cleaner, newVersion } from '../cas/table.ts';
 import type { Run, Statement } from './client.ts';
 import { explained, isConflict } from './faults.ts';
 import { arrayOf, LATEST, listOf, statementsFor } from './sql.ts';
@@ -35,10 +36,6 @@ const LARGEST = 1024;
  * is cheaper to update its row than to delete the row and insert it again.
  */
 const RETAINED: Millis = 10_000;
-/** After WRITES writes or a second, whichever comes later, at most CLEANED expired rows are deleted. */
-const WRITES = 100;
-const SECOND = 1000;
-const CLEANED = 500;
 /** Maximum number of attempts for a read that fails because of concurrent writes. */
 const READS = 10;
 
@@ -50,8 +47,10 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
    * wrote it.
    */
   let ahead = -Infinity;
-  let writes = 0;
-  let nextCleaning = 0;
+  const countWrites = cleaner(async (limit) => {
+    const [row] = await run(statements.clean, [limit]);
+    return row['cleaned'];
+  });
   const read = inBatches(readMany);
   const write = inBatches(writeMany);
 
@@ -199,29 +198,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
   const put: Rows['put'] = ({ key, found, value, expiresIn }, resolve, reject) =>
     write({ key, found, value, expiresIn: expiresIn + RETAINED }, resolve, reject);
 
-  function countWrites(written: number): void {
-    writes += written;
-    if (writes >= WRITES && performance.now() >= nextCleaning) void cleanUp();
-  }
-
-  /** Deletes expired rows in the background. If it fails, a later write tries again. */
-  async function cleanUp(): Promise<void> {
-    writes = 0;
-    nextCleaning = Infinity;
-    const cleaned = await run(statements.clean, [CLEANED]).then(
-      ([row]) => row['cleaned'],
-      () => 0,
-    );
-    // A full batch means that there may be more expired rows.
-    nextCleaning = cleaned === CLEANED ? 0 : performance.now() + SECOND;
-  }
-
   return { get, put, putAll };
-}
-
-/** A random version never repeats for a key, not even after its row has expired. */
-function newVersion(): string {
-  return String(Math.floor(Math.random() * Number.MAX_SAFE_INTEGER) + 1);
 }
 
 /** The first parameters of a statement that writes many rows. */

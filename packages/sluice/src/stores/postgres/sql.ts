@@ -1,7 +1,7 @@
 /** All SQL statements of the store. */
 import type { Millis } from '../../engine/contract.ts';
-import { SluiceError } from '../../internal/errors.ts';
 import { checkOptionNames } from '../../internal/options.ts';
+import { tableParts } from '../cas/table.ts';
 import type { Statement } from './client.ts';
 
 export interface MigrationOptions {
@@ -203,14 +203,7 @@ export function arrayOf(numbers: readonly unknown[]): string {
 
 /** Quotes the name of a table; for example, 'public.limits' becomes "public"."limits". */
 function quoted(table: unknown): string {
-  const parts = typeof table === 'string' ? table.split('.') : [];
-  if (parts.length < 1 || parts.length > 2 || !parts.every((part) => /^[a-z_][a-z_0-9]{0,50}$/i.test(part)))
-    throw new SluiceError(
-      'ERR_CHOICE',
-      'table',
-      table,
-      '',
-      'must consist of letters, digits and _, optionally after a schema and a dot',
-    );
-  return parts.map((part) => `"${part}"`).join('.');
+  return tableParts(table, true)
+    .map((part) => `"${part}"`)
+    .join('.');
 }

@@ -25,5 +25,5 @@ export function redis(client: RedisClient, options: RedisOptions = {}): Store<Pr
     'clock',
   ]);
   const store = redisStore(connectionOf(client), clock);
-  return { ...guardedBy(store, rest, denyCache, store.nodeOf), backend: client };
+  return { ...guardedBy(store, rest, denyCache, { nodeOf: store.nodeOf }), backend: client };
 }

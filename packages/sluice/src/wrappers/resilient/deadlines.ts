@@ -29,6 +29,20 @@ function afterReading(run: () => void): void {
   setImmediate(run);
 }
 
+/**
+ * Deadlines that have a timer each. A runtime that ties a timer to the request in which it was set, such as Cloudflare Workers, needs
+ * them, because the deadlines of other requests would not expire after that request has ended.
+ */
+export function separateDeadlines(duration: Millis): Deadlines {
+  return {
+    set(expire, since = systemClock.now(), due = since + duration) {
+      const delay = Math.max(0, Math.ceil(due - systemClock.now()));
+      const timer = setTimeout(() => expire(since), Math.min(delay, LONGEST_TIMEOUT));
+      return () => clearTimeout(timer);
+    },
+  };
+}
+
 /** Creates the queue. `duration` applies to every deadline, unless `set` receives `due`. */
 export function deadlines(duration: Millis): Deadlines {
   let queue: Deadline[] = [];

@@ -31,4 +31,6 @@ export interface Hooks {
   readonly givenBack?: (hit: Hit) => void;
   /** Returns the cluster node that serves a hit, or undefined if it is not known. */
   readonly nodeOf?: ((hit: Hit) => string | undefined) | undefined;
+  /** True if each hit must have a timer of its own, because timers end with the request in which they were set. */
+  readonly hasRequestTimers?: boolean | undefined;
 }

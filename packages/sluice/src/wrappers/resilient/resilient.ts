@@ -22,7 +22,7 @@ import { bound, checkOptionNames } from '../../internal/options.ts';
 import { announceFor, isHitFault } from './announce.ts';
 import { type Breaker, type BreakerEvent, breakersBy } from './breaker.ts';
 import { type Call, callOf, callOfAll } from './call.ts';
-import { deadlines } from './deadlines.ts';
+import { deadlines, separateDeadlines } from './deadlines.ts';
 import { fallbackTo, type OnFailure, type Substitute } from './fallback.ts';
 import { HeldPlaces, leaseEnd, placesIn, placesTaken, Resets, rowIdOf } from './held-places.ts';
 import { hitsToUndo } from './late-charge.ts';
@@ -52,7 +52,7 @@ type Otherwise<T> = (fault: StoreFault, error?: unknown) => Promise<T>;
 export function resilient(
   store: Store<Promise<Decision>>,
   options: ResilientOptions = {},
-  { givenBack = () => {}, nodeOf }: Hooks = {},
+  { givenBack = () => {}, nodeOf, hasRequestTimers = false }: Hooks = {},
 ): Store<Promise<Decision>> {
   const {
     deadline = DEADLINE,
@@ -65,9 +65,10 @@ export function resilient(
   const fallback = fallbackTo(onFailure, 'now' in store.clock ? (store.clock as Clock) : undefined);
   const announce = announceFor(store, fallback, onEvent);
   const breakerOf = breakersBy(nodeOf);
-  const hitDeadlines = deadlines(timeLimit);
+  const deadlinesOf = hasRequestTimers ? separateDeadlines : deadlines;
+  const hitDeadlines = deadlinesOf(timeLimit);
   /** Deadlines of hits before the first answer. */
-  const startupDeadlines = deadlines(STARTUP);
+  const startupDeadlines = deadlinesOf(STARTUP);
   /**
    * The places that this process holds. Empty unless a plan has a policy such as `concurrency`, whose places are held until they
    * are released.
