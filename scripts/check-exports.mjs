@@ -1,11 +1,13 @@
 // @ts-check
 // Checks every subpath that a package exports. It must be importable and requirable, and it must export the names listed in
-// exports.json next to package.json, so that a change of the API shows up in a diff. Needs a build. `--write` updates the lists.
+// exports.json next to package.json, so that a change of the API shows up in a diff. Also checks that package.json has every field
+// that follows from its ES modules, and that all peers are optional. Needs a build. `--write` updates the lists and these fields.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { commonJsOf, completed, hasCommonJs, moduleOf, typesOf } from './manifest.mjs';
 
 const packages = join(dirname(fileURLToPath(import.meta.url)), '../packages');
 const require = createRequire(import.meta.url);
@@ -46,14 +48,19 @@ async function namesOf(folder) {
   const found = {};
   for (const [subpath, target] of Object.entries(manifest.exports)) {
     const specifier = manifest.name + subpath.slice(1);
-    if (typeof target === 'string') continue; // not code; check-package.mjs checks that the file is packed
+    const module = moduleOf(target);
+    if (module === undefined) continue; // not code; check-package.mjs checks that the file is packed
     try {
       const names = Object.keys(await import(specifier)).sort();
-      const types = declaredNames(join(folder, target.types)).filter((one) => !names.includes(one));
+      const types = declaredNames(join(folder, typesOf(module))).filter((one) => !names.includes(one));
       found[subpath] = { values: names, types: [...new Set(types)].sort() };
-      const required = Object.keys(require(specifier)).filter((one) => one !== '__esModule');
-      if (required.sort().join() !== names.join())
-        problems.push(`${specifier}: require() and import() return different names`);
+      // Node loads the ES module for `require(specifier)`, so the CommonJS file is required by its path.
+      const commonJs = hasCommonJs(folder) ? [join(folder, commonJsOf(module))] : [];
+      for (const required of [specifier, ...commonJs]) {
+        const values = Object.keys(require(required)).filter((one) => one !== '__esModule');
+        if (values.sort().join() !== names.join())
+          problems.push(`${specifier}: require('${required}') and import() return different names`);
+      }
     } catch (error) {
       const text = error instanceof Error ? error.stack : String(error);
       problems.push(`${specifier}: cannot be loaded, maybe because it is not built: ${text}`);
@@ -80,10 +87,21 @@ function compare(folder, found) {
     }
 }
 
+/** Completes package.json, or reports what it lacks. @param {string} folder */
+function checkManifest(folder) {
+  const file = join(folder, 'package.json');
+  const manifest = JSON.parse(readFileSync(file, 'utf8'));
+  const whole = completed(folder, manifest);
+  if (JSON.stringify(whole) === JSON.stringify(manifest)) return;
+  if (write) writeFileSync(file, `${JSON.stringify(whole, null, 2)}\n`);
+  else problems.push(`${file}: fields are missing or outdated. Run: node scripts/check-exports.mjs --write`);
+}
+
 const write = process.argv.includes('--write');
 for (const name of ['sluice', 'compat', 'sluice-server']) {
   const folder = join(packages, name);
   const before = problems.length;
+  checkManifest(folder);
   const found = await namesOf(folder);
   if (problems.length > before) continue;
   if (write) {

@@ -28,14 +28,16 @@ function run(command, ...args) {
   return stdout ?? '';
 }
 
+/** All files that an entry of `exports` names. @param {import('./manifest.mjs').Target} target @returns {string[]} */
+const filesIn = (target) =>
+  typeof target === 'string' ? [target] : Object.values(target).flatMap((one) => filesIn(one));
+
 /** @param {string} name @param {string} folder @param {readonly string[]} files the paths in the tarball */
 function checkFiles(name, folder, files) {
   const text = (/** @type {string} */ file) => readFileSync(join(folder, file), 'utf8');
   const manifest = JSON.parse(text('package.json'));
 
-  const entries = Object.values(manifest.exports).flatMap((entry) =>
-    typeof entry === 'string' ? [entry] : Object.values(entry),
-  );
+  const entries = Object.values(manifest.exports).flatMap(filesIn);
   const needed = ['LICENSE', 'README.md', 'CHANGELOG.md', ...entries, ...Object.values(manifest.bin ?? {})];
   for (const file of needed)
     if (!files.includes(posix.normalize(file))) problems.push(`${name}: ${file} is not packed`);
@@ -83,7 +85,8 @@ try {
     const paths = files.map(({ path }) => path);
     checkFiles(name, join(root, 'packages', FOLDERS[index] ?? ''), paths);
     run('publint', 'run', '--strict', join(target, filename));
-    run('attw', '--profile', 'esm-only', '--no-emoji', join(target, filename));
+    const profile = paths.includes('cjs/package.json') ? 'strict' : 'esm-only';
+    run('attw', '--profile', profile, '--no-emoji', join(target, filename));
   }
   if (tarballs.length !== FOLDERS.length)
     problems.push(`packed ${tarballs.length} of ${FOLDERS.length} packages`);

@@ -12,15 +12,20 @@ const output = /(\.d\.ts|\.js)(\.map)?$/;
 
 if (process.argv.includes('--stale')) {
   for (const folder of packages) {
-    const dist = join(folder, 'dist');
-    if (!existsSync(dist)) continue;
-    for (const file of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
-      // The playground page is built by Vite, not by tsc.
-      if (!output.test(file) || /^(page|assets)\b/.test(file)) continue;
-      if (!existsSync(join(folder, 'src', file.replace(output, '.ts')))) rmSync(join(dist, file));
-    }
+    for (const built of ['dist', 'cjs'].map((name) => join(folder, name)).filter(existsSync))
+      for (const file of readdirSync(built, { recursive: true, encoding: 'utf8' })) {
+        // The playground page is built by Vite, not by tsc.
+        if (!output.test(file) || /^(page|assets)\b/.test(file)) continue;
+        if (!existsSync(join(folder, 'src', file.replace(output, '.ts')))) rmSync(join(built, file));
+      }
   }
 } else {
-  for (const folder of packages) rmSync(join(folder, 'dist'), { recursive: true, force: true });
+  for (const folder of packages) {
+    rmSync(join(folder, 'dist'), { recursive: true, force: true });
+    // All outputs except package.json, which says that the others are CommonJS.
+    const cjs = join(folder, 'cjs');
+    for (const name of existsSync(cjs) ? readdirSync(cjs) : [])
+      if (name !== 'package.json') rmSync(join(cjs, name), { recursive: true });
+  }
   for (const name of ['.build', 'coverage']) rmSync(join(root, name), { recursive: true, force: true });
 }

@@ -41,8 +41,11 @@ const EXACT_SPANS = 16;
 /** A limit that no count reaches, and below which every count is exact in a float64. */
 const UNREACHED = 2 ** 52;
 
-/** Default prefixes in use, by the backend that holds the keys. */
-const inUse = new WeakMap<object, Set<string>>();
+const IN_USE = Symbol.for('sluice-compat.prefixes');
+const host = globalThis as { [IN_USE]?: WeakMap<object, Set<string>> };
+/** Default prefixes in use, by the backend that holds the keys. Global, because a process may load this module twice. */
+const inUse = host[IN_USE] ?? new WeakMap<object, Set<string>>();
+host[IN_USE] = inUse;
 
 /** Throws if the prefix is in use, because two stores with the same prefix would count each other's hits. */
 function claim(store: Store, prefix: string): () => void {

@@ -16,7 +16,7 @@ import {
  * Returned for a framework that trusts every proxy, such as Express with `trust proxy: true`. With such a setting, clients can
  * forge their address.
  */
-export const BELIEVES_ANYONE: unique symbol = Symbol('believes anyone');
+export const BELIEVES_ANYONE: unique symbol = Symbol.for('sluice.believes-anyone');
 
 /**
  * The client's address according to the framework's own proxy setting, or undefined if the application has not configured that

@@ -4,6 +4,7 @@
  */
 import type { Decision } from '../engine/contract.ts';
 import { ignoreFailure } from '../internal/maybe-promise.ts';
+import { VERSION } from '../internal/version.ts';
 import type { ByPolicy, GiveBackOptions } from '../limiter/api.ts';
 import type { GuardLimiter } from './guard-options.ts';
 
@@ -35,7 +36,7 @@ export interface Passed {
 }
 
 /** Stored on the request itself, because a WeakMap costs the garbage collector more than the whole check. */
-export const PASSED: unique symbol = Symbol('sluice');
+export const PASSED: unique symbol = Symbol.for(`sluice ${VERSION} passed`);
 
 export interface Marked {
   [PASSED]?: Passed | undefined;

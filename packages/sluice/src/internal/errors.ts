@@ -2,6 +2,7 @@
  * Every error that Sluice can throw, in one table. The page docs/errors/<code>.md describes each code. A denial is a value, not
  * an error. Only `run` and `limitedFetch` throw when they are denied, because they have no other way to report it.
  */
+// biome-ignore-all lint/complexity/noThisInStatic: subclasses inherit the static method, and `this` says which class was asked.
 import type { Decision } from '../engine/contract.ts';
 
 /** The message of each error code. The name of the option, or another subject such as "the limiter", goes before it. */
@@ -38,8 +39,24 @@ export const ERRORS = {
 /** The code of an error. Each code has a page under docs/errors that says what it means and what to do. */
 export type ErrorCode = keyof typeof ERRORS;
 
+/**
+ * Implements `instanceof` so that it recognizes errors of other copies of this package by their name. A process has several copies
+ * if it loads the package as ES modules and as CommonJS, or in several versions. Subclasses inherit the implementation, but compare
+ * only prototypes, as usual.
+ */
+function isInstance(type: object, name: string, error: unknown): boolean {
+  if (Function.prototype[Symbol.hasInstance].call(type, error)) return true;
+  const isSubclass = !Object.hasOwn(type, Symbol.hasInstance);
+  return !isSubclass && error instanceof Error && error.name === name && 'code' in error;
+}
+
 /** Thrown if an option or an argument is invalid. Names the option or argument and the value that was received. */
 export class SluiceError extends RangeError {
+  /** @internal */
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    return isInstance(this, 'SluiceError', error);
+  }
+
   /** The code of the error. docs/errors has a page about each code. */
   readonly code: ErrorCode;
   /** The name of the invalid option or argument, such as 'gcra.limit'. */
@@ -74,6 +91,11 @@ export function show(value: unknown): string {
 
 /** `acquire` and `run` reject with this error if the limiter is closed while they wait. */
 export class ClosedError extends Error {
+  /** @internal */
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    return isInstance(this, 'ClosedError', error);
+  }
+
   /** The code of this error, which is the same for all instances. */
   readonly code: ErrorCode = 'ERR_CLOSED';
 
@@ -85,6 +107,11 @@ export class ClosedError extends Error {
 
 /** `run` and `limitedFetch` reject with this error if the call is denied, or if its turn does not come in time. */
 export class DeniedError extends Error {
+  /** @internal */
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    return isInstance(this, 'DeniedError', error);
+  }
+
   /** The code of this error, which is the same for all instances. */
   readonly code: ErrorCode = 'ERR_DENIED';
   /** The decision that denied the call. */
@@ -130,6 +157,11 @@ const FAULTS: readonly (readonly [RegExp, StoreFault])[] = [
 
 /** A failure of a store, with the message that the store reported. */
 export class StoreError extends Error {
+  /** @internal */
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    return isInstance(this, 'StoreError', error);
+  }
+
   /** The code of this error, which is the same for all instances. */
   readonly code: ErrorCode = 'ERR_STORE';
   /** The kind of failure, recognized by the store's message. */
@@ -144,6 +176,11 @@ export class StoreError extends Error {
 
 /** Checks reject with this error while the store is unavailable and `onFailure` is 'throw'. */
 export class StoreUnavailable extends Error {
+  /** @internal */
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    return isInstance(this, 'StoreUnavailable', error);
+  }
+
   /** The code of this error, which is the same for all instances. */
   readonly code: ErrorCode = 'ERR_STORE_UNAVAILABLE';
   /** The reason why the store is unavailable. */

@@ -5,6 +5,7 @@
 import type { Store } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
 import { type BoundedCache, boundedCache } from '../internal/bounded-cache.ts';
+import { processState } from '../internal/process-state.ts';
 
 /** The properties that limiters with the same name must have in common. */
 export interface Shape {
@@ -31,7 +32,7 @@ const MOST_NAMES = 2000;
  * Open names by store object. Two stores on the same client are treated like two processes, such as two versions during a
  * deployment, so their limiters may have different policies and then count separately.
  */
-const byStore = new WeakMap<Store, BoundedCache<Entry>>();
+const byStore = /* @__PURE__ */ processState('open names', () => new WeakMap<Store, BoundedCache<Entry>>());
 
 /** Throws if a limiter with this name and a different shape is open on the store. Returns a function that frees the name. */
 export function openName(store: Store, name: string, shape: Shape): () => void {

@@ -4,6 +4,7 @@ import { SluiceError } from '../internal/errors.ts';
 import type { Inherit } from '../policy/inherit.ts';
 import { boundedCache } from '../internal/bounded-cache.ts';
 import { isPromise } from '../internal/maybe-promise.ts';
+import { processState } from '../internal/process-state.ts';
 import type { Shape } from './open-names.ts';
 import { type Policies, namesIn, planOf, plansFor } from '../policy/named-policies.ts';
 import { signatureOf } from '../policy/layout.ts';
@@ -18,7 +19,7 @@ export type NamesIn<P> = P extends string | Policy | readonly unknown[] | ((key:
   : keyof P & string;
 
 /** Number of unnamed limiters with a policy function so far. Each of them gets its own name. */
-let unnamed = 0;
+const unnamed = /* @__PURE__ */ processState('unnamed limiters', () => ({ count: 0 }));
 
 export function plansOf(
   policies: PolicySource,
@@ -33,7 +34,7 @@ export function plansOf(
   has(policy: string, key?: string, tier?: string): boolean | undefined;
 } {
   const isByKey = typeof policies === 'function';
-  if (isByKey) name ??= `by key ${++unnamed}`;
+  if (isByKey) name ??= `by key ${++unnamed.count}`;
   const fixed = [...(isByKey ? [] : [policies]), ...Object.values(tiers)];
   const plans = fixed.length === 0 ? [] : plansFor(fixed, name, inherit);
   const base = isByKey ? undefined : plans[0];

@@ -6,6 +6,7 @@ import { limitingDecision, partOfDecision } from '../engine/decision.ts';
 import { SluiceError } from '../internal/errors.ts';
 import { cost as checkCost, checkOptionNames } from '../internal/options.ts';
 import { chain } from '../internal/maybe-promise.ts';
+import { processState } from '../internal/process-state.ts';
 import type { CostOptions, Limiter, ManyDecision, ManyItem } from './api.ts';
 import { isFree } from './cost.ts';
 import type { Charge } from './verbs.ts';
@@ -26,7 +27,7 @@ interface Source {
  * The sources of all limiters that `createLimiter` made. For any other object with the methods of a limiter, `takeMany` calls these
  * methods instead.
  */
-const sources = new WeakMap<object, Source>();
+const sources = /* @__PURE__ */ processState('limiter sources', () => new WeakMap<object, Source>());
 
 /** Lets `takeMany` send hits of this limiter to its store, together with hits of other limiters. */
 export function registerSource(limiter: Taker, source: Source): void {

@@ -108,5 +108,5 @@ const NAMES = new Map<string, string>();
 export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = Object.assign(plugin, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: 'sluice',
-  [Symbol.for('plugin-meta')]: { name: 'sluice', fastify: '5.x' },
+  [Symbol.for('plugin-meta')]: { name: 'sluice', fastify: '>=4.10' },
 });

@@ -7,6 +7,7 @@ import {
   type HeaderPair,
   type View,
 } from '../http/index.ts';
+import { processState } from '../internal/process-state.ts';
 import { connectionOf, endingOf, refusalOf } from './shared/web.ts';
 
 /**
@@ -79,7 +80,7 @@ export function withRateLimit<C extends readonly unknown[]>(
  * Responses to which an inner guard has already added headers. The inner guard decided last, and its headers include the policies
  * of the outer guards.
  */
-const withInnerHeaders = new WeakSet<Response>();
+const withInnerHeaders = /* @__PURE__ */ processState('fetch headers', () => new WeakSet<Response>());
 
 function marked<R extends Response | undefined>(response: R): R {
   if (response !== undefined) withInnerHeaders.add(response);

@@ -8,6 +8,7 @@ import {
   type Verdict,
   type View,
 } from '../http/index.ts';
+import { VERSION } from '../internal/version.ts';
 import { connectionOf, endingOf, outgoingOf } from './shared/web.ts';
 
 const honoView: View<Context> = {
@@ -19,7 +20,7 @@ const honoView: View<Context> = {
 };
 
 /** Property in which a request's context keeps the headers of its latest guard. These headers include those of earlier guards. */
-const HEADERS: unique symbol = Symbol('sluice.headers');
+const HEADERS: unique symbol = Symbol.for(`sluice ${VERSION} headers`);
 
 interface Marked {
   [HEADERS]?: readonly HeaderPair[];

@@ -3,6 +3,7 @@
  */
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { SluiceError } from '../../internal/errors.ts';
+import { processState } from '../../internal/process-state.ts';
 import type { Verdict } from '../../http/index.ts';
 import { untilOver } from '../shared/lifetime.ts';
 
@@ -13,7 +14,10 @@ const INTERCEPTORS = '__interceptors__';
  * Passes `settle` from the guard to the interceptor. It is keyed by the argument list, because the guard and the interceptor get
  * the same list but different contexts.
  */
-const waiting = new WeakMap<object, NonNullable<Verdict['settle']>>();
+const waiting = /* @__PURE__ */ processState(
+  'nest settle',
+  () => new WeakMap<object, NonNullable<Verdict['settle']>>(),
+);
 
 type Observable = ReturnType<CallHandler['handle']>;
 

@@ -22,6 +22,7 @@ import { nestView, responseOf } from './context.ts';
 import { settleAtTheEnd } from './interceptor.ts';
 import { carryOut } from '../shared/node.ts';
 import { guardForAll, type RouteLimits, withRouteLimits } from '../shared/route-limits.ts';
+import { VERSION } from '../../internal/version.ts';
 
 export { requestOf } from './context.ts';
 export { RateLimitInterceptor } from './interceptor.ts';
@@ -85,7 +86,7 @@ function denial(decision: Decision | undefined): Denial {
   return { code: 'RATE_LIMITED', ...(retryAfter < Infinity && { retryAfter: seconds(retryAfter) }) };
 }
 
-const COUNTED: unique symbol = Symbol('counted');
+const COUNTED: unique symbol = Symbol.for(`sluice ${VERSION} counted`);
 
 /**
  * The guard that checks requests. The module binds it globally, unless `global` is false. For gateways, or if `global` is false,

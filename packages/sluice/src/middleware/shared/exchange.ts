@@ -14,6 +14,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Outcome } from '../../http/index.ts';
+import { VERSION } from '../../internal/version.ts';
 
 /** A request over HTTP/1.1 or HTTP/2. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -25,7 +26,7 @@ const CHECK_INTERVAL = 5000;
 
 type Callbacks = Set<() => void>;
 
-const CALLBACKS: unique symbol = Symbol('sluice.over');
+const CALLBACKS: unique symbol = Symbol.for(`sluice ${VERSION} over`);
 
 /** A response with the callbacks of all its guards, or a socket with those of all responses that are waiting for it. */
 interface Watched {

@@ -2,6 +2,7 @@
 import type { Millis } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { warnOnce } from '../../internal/warn.ts';
+import { processState } from '../../internal/process-state.ts';
 import { acceptsStatements, pgStatement } from './pg-statement.ts';
 
 /**
@@ -86,7 +87,7 @@ interface Emitter {
   listenerCount(event: 'error'): number;
 }
 
-const handled = new WeakSet<object>();
+const handled = /* @__PURE__ */ processState('postgres errors', () => new WeakSet<object>());
 
 /**
  * A `Pool` of pg emits 'error' when an idle connection is lost, and an EventEmitter that has no listener for this event ends the

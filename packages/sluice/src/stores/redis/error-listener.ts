@@ -3,6 +3,7 @@
  * end the whole service, so the store adds a listener, which warns if it is the only one.
  */
 import { warnOnce } from '../../internal/warn.ts';
+import { processState } from '../../internal/process-state.ts';
 import type { Client } from './connections.ts';
 
 interface Emitter {
@@ -10,7 +11,7 @@ interface Emitter {
   listenerCount(event: 'error'): number;
 }
 
-const handled = new WeakSet<object>();
+const handled = /* @__PURE__ */ processState('redis errors', () => new WeakSet<object>());
 
 export function handleErrorsOf(client: Client): void {
   if (handled.has(client) || typeof client['listenerCount'] !== 'function') return;

@@ -3,6 +3,7 @@
  * server's eviction policy once, after the first reply.
  */
 import { warnOnce } from '../../internal/warn.ts';
+import { processState } from '../../internal/process-state.ts';
 import type { Connection } from './connections.ts';
 
 /**
@@ -13,7 +14,7 @@ const READ_POLICY = `local info = redis.call('INFO', 'memory')
 return (info:match('maxmemory:(%d+)') or '0') .. ' ' .. (info:match('maxmemory_policy:([%w-]+)') or '')`;
 
 /** Clients whose server was already checked. */
-const asked = new WeakSet<object>();
+const asked = /* @__PURE__ */ processState('redis eviction', () => new WeakSet<object>());
 
 /** Warns if the server evicts keys. Never rejects. Does nothing if the user has no permission to run INFO. */
 export async function warnOfEviction(connection: Connection, key: string): Promise<void> {

@@ -5,13 +5,14 @@
 import type { Client, Connection } from './connections.ts';
 import type { Source } from './duplicates.ts';
 import { renewed } from './reconnect.ts';
+import { processState } from '../../internal/process-state.ts';
 
 interface Shared {
   readonly connection: ReturnType<typeof renewed>;
   users: number;
 }
 
-const connections = new WeakMap<Client, Shared>();
+const connections = /* @__PURE__ */ processState('redis connections', () => new WeakMap<Client, Shared>());
 
 export function shared(client: Client, sourceOf: () => Source): Connection {
   const found = connections.get(client) ?? { connection: renewed(sourceOf()), users: 0 };
