@@ -4,7 +4,7 @@
 //   node compile.mjs <module of typescript> <project folder> <tsconfig>…
 
 import { createRequire } from 'node:module';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 
 const [compiler = '', project = '', ...configs] = process.argv.slice(2);
 const ts = createRequire(import.meta.url)(compiler);
@@ -19,7 +19,7 @@ const ours = new Set();
 /** @param {string} config @returns {string[]} */
 function complaints(config) {
   const { config: json } = ts.readConfigFile(join(project, config), ts.sys.readFile);
-  const { options, fileNames, errors } = ts.parseJsonConfigFileContent(json, ts.sys, project);
+  const { options, fileNames, errors } = ts.parseJsonConfigFileContent(json, ts.sys, dirname(join(project, config)));
   const host = ts.createCompilerHost(options);
   const read = host.getSourceFile;
   host.getSourceFile = (/** @type {string} */ file, /** @type {any} */ how, /** @type {any[]} */ ...rest) => {

@@ -5,6 +5,9 @@ import { carryOut, type NodeRequest, type NodeResponse, nodeView } from './share
 
 export type { NodeRequest, NodeResponse } from './shared/node.ts';
 
+/** Prevents that a type parameter is inferred from this place. `NoInfer` does the same, but needs TypeScript 5.4. */
+type NotInferred<T> = [T][T extends unknown ? 0 : never];
+
 /**
  * Wraps a handler so that it is called only for requests that pass. If a function in the options throws, the error is printed
  * and the response is 500.
@@ -13,10 +16,10 @@ export function withRateLimit<
   Q extends NodeRequest = IncomingMessage,
   S extends NodeResponse = ServerResponse,
 >(
-  options: GuardOptions<NoInfer<Q>> | GuardLimiter,
+  options: GuardOptions<NotInferred<Q>> | GuardLimiter,
   handler: (request: Q, response: S) => unknown,
 ): (request: Q, response: S) => void {
-  const check = rateLimit<Q>(options);
+  const check = rateLimit<Q>(options as GuardOptions<Q> | GuardLimiter);
   async function serve(request: Q, response: S): Promise<void> {
     let passes = false;
     try {

@@ -1,12 +1,12 @@
 /**
- * Compiles two kinds of files with TypeScript 5.4 to 7: runtimes/consumer, which uses the packed packages as an application
- * would, and files that re-export every listed name. Our declarations are checked strictly. Errors in the declarations of other
- * packages are ignored.
+ * Compiles two kinds of files with TypeScript 5.0 to 7: runtimes/consumer, which uses the packed packages as an application
+ * would, and files that re-export every listed name. The files are compiled as ES modules and as CommonJS. Our declarations are
+ * checked strictly. Errors in the declarations of other packages are ignored.
  */
 import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { engines, folderOf, link, type Packed, root, unpack } from 'sluice-test-support/packed.ts';
@@ -36,6 +36,7 @@ const NODE = { lib: ['es2023'], types: ['node'] };
 const NODENEXT = { module: 'nodenext', moduleResolution: 'nodenext' };
 const BUNDLER = { module: 'esnext', moduleResolution: 'bundler' };
 const plain = ['plain.ts', 'compat.ts', 'server.ts', 'names.ts', 'compat-names.ts', 'server-names.ts'];
+const commonJs = ['plain.ts', 'compat.ts', 'names.ts', 'compat-names.ts'];
 const CONFIGS = {
   'nodenext.json': { compilerOptions: { ...NODE, ...NODENEXT }, files: plain },
   'bundler.json': { compilerOptions: { ...NODE, ...BUNDLER }, files: plain },
@@ -47,9 +48,17 @@ const CONFIGS = {
     compilerOptions: { ...NODE, ...NODENEXT, experimentalDecorators: true },
     files: ['frameworks.ts', 'framework-names.ts'],
   },
+  // Files in this folder are CommonJS. The server is published only as ES modules.
+  'commonjs/node16.json': {
+    compilerOptions: { ...NODE, module: 'node16', moduleResolution: 'node16' },
+    files: commonJs,
+  },
+  // The settings of many older projects, without `moduleResolution`. TypeScript 6 replaced the way in which they find modules.
+  'commonjs/commonjs.json': { compilerOptions: { ...NODE, module: 'commonjs' }, files: commonJs },
 };
 /** The only configuration for versions that lie between more thoroughly tested versions. */
 const inBetween = ['nodenext.json'];
+const commonJsConfigs = Object.keys(CONFIGS).filter((config) => config.startsWith('commonjs/'));
 const withoutFrameworks = Object.keys(CONFIGS).filter((config) => config !== 'frameworks.json');
 
 beforeAll(() => {
@@ -75,6 +84,9 @@ beforeAll(() => {
     'server-names.ts': namesOf('sluice-server'),
   };
   for (const [file, text] of Object.entries(names)) writeFileSync(join(project, file), text);
+  mkdirSync(join(project, 'commonjs'));
+  writeFileSync(join(project, 'commonjs/package.json'), JSON.stringify({ type: 'commonjs' }));
+  for (const file of commonJs) cpSync(join(project, file), join(project, 'commonjs', file));
   for (const [file, { compilerOptions, files }] of Object.entries(CONFIGS)) {
     const strict = { target: 'es2022', strict: true, skipLibCheck: false, noEmit: true };
     writeFileSync(
@@ -86,7 +98,11 @@ beforeAll(() => {
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 it.each([
-  ['5.4', Object.keys(CONFIGS)],
+  ['5.0', [...inBetween, ...commonJsConfigs]],
+  ['5.1', ['commonjs/commonjs.json']],
+  ['5.2', ['commonjs/node16.json']],
+  ['5.3', inBetween],
+  ['5.4', Object.keys(CONFIGS).filter((config) => !commonJsConfigs.includes(config))],
   ['5.5', inBetween],
   ['5.6', ['nodenext.json', 'browser.json']],
   ['5.7', inBetween],
@@ -119,5 +135,5 @@ it.each(Object.keys(CONFIGS))('TypeScript 7 reports no error: %s', { timeout: 12
   const errors = lines.filter((line) => /\berror TS\d+/.test(line));
   expect(errors.filter((line) => !/^(\.\.\/|node_modules\/(?!sluice))/.test(line))).toEqual([]);
   for (const file of CONFIGS[config as keyof typeof CONFIGS].files)
-    expect(lines).toContain(join(project, file));
+    expect(lines).toContain(join(project, dirname(config), file));
 });
