@@ -29,7 +29,10 @@ async function main() {
       run() {
         const store = commonJs.memory();
         const limiter = modules.createLimiter(commonJs.gcra({ limit: 2, per: '1h' }), { store });
-        same([1, 2, 3].map(() => limiter.take('a').allowed), [true, true, false]);
+        same(
+          [1, 2, 3].map(() => limiter.take('a').allowed),
+          [true, true, false],
+        );
       },
     },
     {
@@ -38,7 +41,9 @@ async function main() {
         for (const [one, other] of [copies, copies.toReversed()]) {
           const invalid = await thrown(() => one.createLimiter('many/min'));
           const limiter = one.createLimiter('1/h');
-          const denied = await thrown(() => limiter.run('a', () => limiter.run('a', () => 1, { timeout: 0 })));
+          const denied = await thrown(() =>
+            limiter.run('a', () => limiter.run('a', () => 1, { timeout: 0 })),
+          );
           same(
             [invalid, denied].map((error) => [
               error instanceof other.SluiceError,
@@ -70,21 +75,28 @@ async function main() {
       run() {
         const store = modules.memory();
         const limiters = copies.map((one) => one.createLimiter(() => '1/h', { store }));
-        same(limiters.map((limiter) => limiter.take('a').allowed), [true, true]);
+        same(
+          limiters.map((limiter) => limiter.take('a').allowed),
+          [true, true],
+        );
       },
     },
     {
       name: 'takeMany decides limiters of both copies in one step',
       run() {
         const store = modules.memory();
-        const [one, other] = copies.map((copy, i) => copy.createLimiter('1/h', { store, name: `limiter ${i}` }));
+        const [one, other] = copies.map((copy, i) =>
+          copy.createLimiter('1/h', { store, name: `limiter ${i}` }),
+        );
         same(one.takeMany([{ key: 'a' }, { key: 'b', limiter: other }]).atomic, true);
       },
     },
     {
       name: 'two middlewares of different copies announce both limits',
       async run() {
-        const [outer, inner] = copies.map((copy, i) => copy.express(copy.createLimiter({ [`limit${i}`]: '9/h' })));
+        const [outer, inner] = copies.map((copy, i) =>
+          copy.express(copy.createLimiter({ [`limit${i}`]: '9/h' })),
+        );
         const server = createServer((request, response) =>
           outer(request, response, () => inner(request, response, () => response.end())),
         );

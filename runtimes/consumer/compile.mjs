@@ -19,7 +19,11 @@ const ours = new Set();
 /** @param {string} config @returns {string[]} */
 function complaints(config) {
   const { config: json } = ts.readConfigFile(join(project, config), ts.sys.readFile);
-  const { options, fileNames, errors } = ts.parseJsonConfigFileContent(json, ts.sys, dirname(join(project, config)));
+  const { options, fileNames, errors } = ts.parseJsonConfigFileContent(
+    json,
+    ts.sys,
+    dirname(join(project, config)),
+  );
   const host = ts.createCompilerHost(options);
   const read = host.getSourceFile;
   host.getSourceFile = (/** @type {string} */ file, /** @type {any} */ how, /** @type {any[]} */ ...rest) => {

@@ -26,7 +26,7 @@ export function folderOf(name: Packed): string {
 }
 
 /** Packs the tarball that npm would publish, from the current build. */
-function pack(name: Packed, folder: string): string {
+export function pack(name: Packed, folder: string): string {
   if (!existsSync(join(folderOf(name), 'dist')))
     throw new Error('The package is not built. Run: npm run build');
   npm(root, 'pack', '--ignore-scripts', '--workspace', name, '--pack-destination', folder);
@@ -48,11 +48,11 @@ export function unpack(name: Packed, folder: string): void {
   execFileSync('tar', ['-xzf', pack(name, folder), '--strip-components=1', '-C', target]);
 }
 
-/** Links a package from the repository's own node_modules, in place of what `npm install` would fetch. */
-export function link(name: string, folder: string): void {
+/** Links a package from the node_modules of the repository or of `from`, in place of what `npm install` would fetch. */
+export function link(name: string, folder: string, from: string = root): void {
   const target = join(folder, 'node_modules', name);
   mkdirSync(dirname(target), { recursive: true });
-  symlinkSync(join(root, 'node_modules', name), target, 'junction');
+  symlinkSync(join(from, 'node_modules', name), target, 'junction');
 }
 
 /**
@@ -70,7 +70,9 @@ export function nodeBinary(major: string): string {
  * Installs the locked dependencies of runtimes/engines/<name>, unless they are installed already. Returns the path of their
  * node_modules.
  */
-export function engines(name: 'nodes' | 'typescripts'): string {
+export function engines(
+  name: 'nodes' | 'typescripts' | 'jests' | 'package-managers' | 'older-frameworks',
+): string {
   const folder = join(root, 'runtimes/engines', name);
   const lock = readFileSync(join(folder, 'package-lock.json'), 'utf8');
   const mark = join(folder, 'node_modules/.sluice-installed');

@@ -66,8 +66,19 @@ const COMMANDS: Record<string, readonly string[]> = {
   ],
 };
 
+/** Commands of runtimes that load two copies of a package if a program both imports and requires it. */
+const WITH_TWO_COPIES: Record<string, readonly string[]> = {
+  ...Object.fromEntries(
+    Object.entries(NODES).map(([name, binary]) => [
+      `${name} with --no-experimental-require-module`,
+      [binary, '--no-experimental-require-module'],
+    ]),
+  ),
+  bun: COMMANDS['bun'] ?? [],
+};
+
 async function on(runtime: string, file: string, ...args: readonly string[]): Promise<Results> {
-  const [command = '', ...before] = COMMANDS[runtime] ?? [];
+  const [command = '', ...before] = COMMANDS[runtime] ?? WITH_TWO_COPIES[runtime] ?? [];
   const { stdout } = await promisify(execFile)(command, [...before, join(project, 'claims', file), ...args], {
     cwd: project,
     env: {
@@ -150,7 +161,14 @@ function importing(entries: typeof LISTED, last: string): string {
 beforeAll(async () => {
   if (hasOtherNodes) engines('nodes');
   installSluice(project);
-  for (const name of ['ioredis', '@nestjs/common', '@nestjs/core', '@nestjs/websockets', 'reflect-metadata'])
+  for (const name of [
+    'ioredis',
+    'redis',
+    '@nestjs/common',
+    '@nestjs/core',
+    '@nestjs/websockets',
+    'reflect-metadata',
+  ])
     link(name, project);
   cpSync(join(root, 'runtimes/claims'), join(project, 'claims'), { recursive: true });
   const withFlag = LISTED.filter(([name]) => name !== NEST);
@@ -194,6 +212,15 @@ describe('with the packed packages,', { timeout: 60_000 }, () => {
     const { passed, failed } = await on(runtime, 'all.mjs');
     expect(failed).toEqual([]);
     expect(passed).toEqual(LISTED.map(([name]) => name));
+  });
+
+  it.each([
+    ...Object.keys(COMMANDS).map((runtime) => [runtime, runtime in WITH_TWO_COPIES ? 2 : 1] as const),
+    ...Object.keys(NODES).map((name) => [`${name} with --no-experimental-require-module`, 2] as const),
+  ])('require() and import() can be used in one program on %s, which loads %i', async (runtime, copies) => {
+    const { passed, failed } = await on(runtime, 'copies.cjs', String(copies));
+    expect(failed).toEqual([]);
+    expect(passed.length).toBe(9);
   });
 
   it.each([
