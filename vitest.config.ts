@@ -15,7 +15,7 @@ const globalSetup = ['packages/test-support/src/servers.ts'];
  * would wait for these at the end while the other workers are idle.
  */
 const long =
-  /\/(processes|connections|differential|conformance|lost-replies|silent|places|refusals|restarts|replies|runtimes|typescripts|site|looks|live|playground|nest|express|fastify-rate-limit|reload|process|examples)\.test\.ts$/;
+  /\/(processes|connections|differential|conformance|lost-replies|silent|places|refusals|restarts|replies|runtimes|typescripts|jests|installs|site|looks|live|playground|nest|express|fastify-rate-limit|reload|process|examples)\.test\.ts$/;
 
 class LongFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -9,6 +9,8 @@ import { delimiter, dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+/** The most bytes that a tarball may have, so that it does not grow unnoticed. @type {Record<string, number>} */
+const MOST_BYTES = { sluice: 900_000, 'sluice-compat': 120_000 };
 const FOLDERS = ['sluice', 'compat', 'sluice-server'];
 const env = { ...process.env, PATH: [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter) };
 /** @type {string[]} */
@@ -79,9 +81,10 @@ try {
     ...workspaces,
     `--pack-destination=${target}`,
   );
-  /** @type {{ name: string, filename: string, files: { path: string }[] }[]} */
+  /** @type {{ name: string, filename: string, size: number, files: { path: string }[] }[]} */
   const tarballs = problems.length > 0 ? [] : Object.values(JSON.parse(packed));
-  for (const [index, { name, filename, files }] of tarballs.entries()) {
+  for (const [index, { name, filename, size, files }] of tarballs.entries()) {
+    if (size > (MOST_BYTES[name] ?? Infinity)) problems.push(`${name}: ${size} bytes, which is too much`);
     const paths = files.map(({ path }) => path);
     checkFiles(name, join(root, 'packages', FOLDERS[index] ?? ''), paths);
     run('publint', 'run', '--strict', join(target, filename));

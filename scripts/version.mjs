@@ -28,6 +28,10 @@ if (changelog.includes(`## [${version}]`))
 const [head, notes = ''] = changelog.split('## [Unreleased]\n');
 if (/^\s*(## |$)/.test(notes))
   throw new Error('CHANGELOG.md must describe the release under "## [Unreleased]".');
+writeFileSync(
+  'packages/sluice/src/internal/version.ts',
+  readFileSync('packages/sluice/src/internal/version.ts', 'utf8').replace(/'.*'/, `'${version}'`),
+);
 const date = new Date().toISOString().slice(0, 10);
 writeFileSync('CHANGELOG.md', `${head}## [Unreleased]\n\n## [${version}] - ${date}\n${notes}`);
 

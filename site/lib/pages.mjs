@@ -78,6 +78,7 @@ function folder(folder, first, pattern = /^(?!README)[\w-]+\.md$/) {
 }
 
 const GUIDES = [
+  'installing',
   'login-protection',
   'api-tiers',
   'llm-tokens',

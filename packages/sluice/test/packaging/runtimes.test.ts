@@ -217,11 +217,14 @@ describe('with the packed packages,', { timeout: 60_000 }, () => {
   it.each([
     ...Object.keys(COMMANDS).map((runtime) => [runtime, runtime in WITH_TWO_COPIES ? 2 : 1] as const),
     ...Object.keys(NODES).map((name) => [`${name} with --no-experimental-require-module`, 2] as const),
-  ])('require() and import() can be used in one program on %s, which loads %i', async (runtime, copies) => {
-    const { passed, failed } = await on(runtime, 'copies.cjs', String(copies));
-    expect(failed).toEqual([]);
-    expect(passed.length).toBe(9);
-  });
+  ])(
+    'require() and import() can be used in one program on %s (loaded copies: %i)',
+    async (runtime, copies) => {
+      const { passed, failed } = await on(runtime, 'copies.cjs', String(copies));
+      expect(failed).toEqual([]);
+      expect(passed.length).toBe(9);
+    },
+  );
 
   it.each([
     ['without-node.mjs', [], 1 + OF_NODE.length],
