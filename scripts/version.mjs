@@ -1,6 +1,6 @@
 // @ts-check
 // Implements `npm run release:version`, which prepares a release. It applies the pending changesets to the versions of all
-// packages, moves the "Unreleased" section of CHANGELOG.md under the new version, copies the project's address into the published
+// packages and to the constant in the library, moves the "Unreleased" section of CHANGELOG.md under the new version, copies the project's address into the published
 // packages and updates package-lock.json. It only changes files, which the release pull request commits.
 
 import { execFileSync } from 'node:child_process';
@@ -28,12 +28,11 @@ if (changelog.includes(`## [${version}]`))
 const [head, notes = ''] = changelog.split('## [Unreleased]\n');
 if (/^\s*(## |$)/.test(notes))
   throw new Error('CHANGELOG.md must describe the release under "## [Unreleased]".');
-writeFileSync(
-  'packages/sluice/src/internal/version.ts',
-  readFileSync('packages/sluice/src/internal/version.ts', 'utf8').replace(/'.*'/, `'${version}'`),
-);
 const date = new Date().toISOString().slice(0, 10);
 writeFileSync('CHANGELOG.md', `${head}## [Unreleased]\n\n## [${version}] - ${date}\n${notes}`);
+
+const constant = 'packages/sluice/src/internal/version.ts';
+writeFileSync(constant, readFileSync(constant, 'utf8').replace(/'.*'/, `'${version}'`));
 
 for (const name of readdirSync('packages')) {
   const file = `packages/${name}/package.json`;

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { engines, link, pack, root, unpack } from 'sluice-test-support/packed.ts';
+import { reading } from 'sluice-test-support/docs/reading.ts';
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-installs-')));
 let dependencies: Readonly<Record<string, string>>;
@@ -118,3 +119,13 @@ it.each(Object.keys(MANAGERS))(
   },
   120_000,
 );
+
+const block = reading('docs/guides/installing.md');
+it.each([
+  ['npm install', block('sh', 'npm install'), 'npm install sluice'],
+  ['pnpm add', block('sh', 'pnpm add'), 'pnpm add sluice'],
+  ['yarn add', block('sh', 'yarn add'), 'yarn add sluice'],
+  ['bun add and deno add', block('sh', 'bun add'), 'bun add sluice\ndeno add npm:sluice'],
+])('the guide shows the command %s', (_, found, expected) => {
+  expect(found).toBe(expected);
+});

@@ -52,6 +52,7 @@ beforeEach(() => {
     'package-lock.json',
     'CHANGELOG.md',
     'scripts/version.mjs',
+    'packages/sluice/src/internal/version.ts',
     '.changeset/config.json',
   ])
     cpSync(join(root, file), join(copy, file));
@@ -75,6 +76,7 @@ test('a changeset raises the version of all packages and of everything that depe
     expect(manifest.version).toBe(after);
     expect(manifest.repository).toEqual({ type: 'git', url, directory: `packages/${name}` });
   }
+  expect(read('packages/sluice/src/internal/version.ts')).toContain(`VERSION = '${after}';`);
   expect(json('packages/sluice-server/package.json').dependencies.sluice).toBe(after);
   expect(json('examples/package.json').dependencies.sluice).toBe(after);
   expect(json('benchmarks/package.json').devDependencies.sluice).toBe(after);

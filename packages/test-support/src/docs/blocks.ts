@@ -77,12 +77,12 @@ export function promised(code: string): string[] {
 }
 
 const { exports: entries } = JSON.parse(textOf('packages/sluice/package.json')) as {
-  exports: Record<string, { default?: string }>;
+  exports: Record<string, { readonly import?: { readonly default: string } }>;
 };
 
 /** The source file of an entry such as 'sluice/http'. */
 export function sourceOf(entry: string): string {
-  const built = entries[entry.replace('sluice', '.')]?.default;
+  const built = entries[entry.replace('sluice', '.')]?.import?.default;
   if (built === undefined) throw new Error(`${entry} is not exported`);
   return join(root, 'packages/sluice/src', built.replace('./dist/', '').replace(/\.js$/, '.ts'));
 }
