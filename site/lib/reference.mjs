@@ -4,6 +4,7 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Application } from 'typedoc';
+import { moduleOf } from '../../scripts/manifest.mjs';
 import { summaryOf } from './llms.mjs';
 import { root, textOf } from './pages.mjs';
 import { faultsOf } from './reference-check.mjs';
@@ -32,7 +33,7 @@ export async function writeReference() {
 /** @param {string} entry */
 const pageOf = (entry) => `${FOLDER}/${entry}.md`;
 
-/** @param {string} folder @returns {{ name: string, private?: boolean, exports: Record<string, string | { default: string }> }} */
+/** @param {string} folder @returns {{ name: string, private?: boolean, exports: Record<string, import('../../scripts/manifest.mjs').Target> }} */
 const manifestOf = (folder) => JSON.parse(textOf(`packages/${folder}/package.json`));
 
 /** The folders of the packages that users can install. `sluice` comes first, because it owns the shared types. */
@@ -45,8 +46,9 @@ function publicPackages() {
 function entryPoints(folder) {
   const { name, exports } = manifestOf(folder);
   return Object.entries(exports).flatMap(([path, target]) => {
-    if (typeof target === 'string') return [];
-    const source = target.default.replace('./dist/', `packages/${folder}/src/`).replace(/\.js$/, '.ts');
+    const module = moduleOf(target);
+    if (module === undefined) return [];
+    const source = module.replace('./dist/', `packages/${folder}/src/`).replace(/\.js$/, '.ts');
     return [[path.replace('.', name), join(root, source)]];
   });
 }

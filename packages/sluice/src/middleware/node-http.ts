@@ -5,9 +5,6 @@ import { carryOut, type NodeRequest, type NodeResponse, nodeView } from './share
 
 export type { NodeRequest, NodeResponse } from './shared/node.ts';
 
-/** Prevents that a type parameter is inferred from this place. `NoInfer` does the same, but needs TypeScript 5.4. */
-type NotInferred<T> = [T][T extends unknown ? 0 : never];
-
 /**
  * Wraps a handler so that it is called only for requests that pass. If a function in the options throws, the error is printed
  * and the response is 500.
@@ -16,7 +13,8 @@ export function withRateLimit<
   Q extends NodeRequest = IncomingMessage,
   S extends NodeResponse = ServerResponse,
 >(
-  options: GuardOptions<NotInferred<Q>> | GuardLimiter,
+  // Q is inferred only from the handler. This type is what NoInfer<Q> means, which needs TypeScript 5.4.
+  options: GuardOptions<[Q][Q extends unknown ? 0 : never]> | GuardLimiter,
   handler: (request: Q, response: S) => unknown,
 ): (request: Q, response: S) => void {
   const check = rateLimit<Q>(options as GuardOptions<Q> | GuardLimiter);
