@@ -33,7 +33,9 @@ export function completed(folder, manifest) {
     entries.map(([subpath, target]) => [subpath, conditions(folder, moduleOf(target)) ?? target]),
   );
   if (!hasCommonJs(folder)) return { ...manifest, exports };
+  // A range of an optional peer would only make npm refuse to install the package beside other versions.
   const optional = Object.keys(manifest['peerDependencies']).filter((name) => name !== 'sluice');
+  for (const name of optional) rest['peerDependencies'] = { ...rest['peerDependencies'], [name]: '*' };
   if (optional.length > 0)
     rest['peerDependenciesMeta'] = Object.fromEntries(optional.map((name) => [name, { optional: true }]));
 
