@@ -17,7 +17,7 @@ export function withRateLimit<
   options: GuardOptions<[Q][Q extends unknown ? 0 : never]> | GuardLimiter,
   handler: (request: Q, response: S) => unknown,
 ): (request: Q, response: S) => void {
-  const check = rateLimit<Q>(options as GuardOptions<Q> | GuardLimiter);
+  const check = rateLimit<Q>(options);
   async function serve(request: Q, response: S): Promise<void> {
     let passes = false;
     try {
