@@ -1,8 +1,9 @@
 /** Parts that the stores on database tables share. */
 import type { MaybePromise, Millis } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
+import { processState } from '../../internal/process-state.ts';
 
-const tables = new WeakMap<object, Map<string, object>>();
+const tables = /* @__PURE__ */ processState('tables', () => new WeakMap<object, Map<string, object>>());
 
 /** Identifies a table of a database. Two stores on one client share their keys only if they use the same table. */
 export function backendOf(client: object, table: string): object {
