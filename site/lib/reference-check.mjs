@@ -3,7 +3,7 @@
 
 /** Types of the language, of platforms and of other packages. They are documented elsewhere. */
 const FOREIGN = new Set(
-  `AbortSignal Date Error Float64Array Headers Map Promise RangeError Request Response SharedArrayBuffer Uint8Array
+  `AbortSignal Date Error Float64Array Headers Map Promise RangeError Request Response SharedArrayBuffer URL Uint8Array
   Awaited Exclude Extract NoInfer NonNullable Omit Parameters Partial Pick Readonly ReadonlyMap Record Required ReturnType ClassDecorator MethodDecorator
   IncomingMessage ServerResponse Http2ServerRequest Http2ServerResponse
   CallHandler CanActivate ConfigurableModuleAsyncOptions DynamicModule ExecutionContext HttpException NestInterceptor

@@ -143,9 +143,9 @@ function windowOf({ window, per = window }: PlacedPolicy): Millis {
 }
 
 /**
- * Takes the charge of a settlement back if the key was already denied for longer than one window before it. Otherwise, a client
- * could add any number of settlements, and so deny a key forever. This concerns only policies that carry overdrafts over to later
- * windows.
+ * Takes the charge of a settlement back if the key would be denied for longer than one window and the time that the largest single
+ * charge takes to be replenished. Otherwise, a client could add up settlements and so deny a key forever. This concerns only
+ * policies that carry overdrafts over to later windows.
  */
 function limitOverdraft(
   store: Store,
