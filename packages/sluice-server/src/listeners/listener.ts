@@ -29,7 +29,7 @@ export interface ListenerOptions {
   readonly tokens?: (() => readonly GivenToken[]) | undefined;
   /** Returns the tokens that may reset and block keys. They are also accepted for all other requests. */
   readonly adminTokens?: (() => readonly GivenToken[]) | undefined;
-  /** If no token is configured, let requests from this machine reset and block keys. Default false. */
+  /** Whether requests from this machine may reset and block keys if no token is configured. Default false. */
   readonly adminWithoutToken?: boolean | undefined;
   /** Limits attempts with wrong tokens. Undefined if they are not limited. */
   readonly attempts?: Attempts | undefined;
