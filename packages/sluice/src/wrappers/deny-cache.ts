@@ -108,7 +108,7 @@ export function denyCache(
     };
   }
 
-  /** Whether a denial of the store that is still valid applies to the hit. */
+  /** Whether a remembered denial that is still valid applies to the hit. */
   function isDenied(hit: Hit): boolean {
     const denial = denials.get(rowIdOf(hit));
     if (denial === undefined || !isPlain(hit) || denial.plan !== hit.plan.id || !covers(denial, hit))
@@ -161,7 +161,7 @@ export function denyCache(
   function note(hit: PlainHit, id: string, decision: Decision, before: number, sent: Millis): void {
     const { allowed, remaining, retryAfter, source } = decision;
     if (source !== 'store' || before !== givenBack) return;
-    // This hit took the last unit, so the next hit is likely to be denied and is sent as a scout.
+    // If an allowed hit leaves too few units for another hit like it, the next hit is likely to be denied and is sent as a scout.
     if (allowed ? remaining < hit.cost && !denials.has(id) : retryAfter < Infinity)
       learn(hit, id, decision, sent, systemClock.now(), 0);
   }

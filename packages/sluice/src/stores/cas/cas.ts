@@ -36,7 +36,9 @@ export interface CasService<Version = unknown> {
    * longer has its version. Optional. With it, `takeMany` charges all keys or none.
    */
   putAll?(puts: readonly CasPut<Version>[]): MaybePromise<boolean>;
-  /** Returns the service's time in milliseconds since 1970. Optional, like `now` in the result of `get`. */
+  /**
+   * Returns the service's time in milliseconds since 1970. Optional. Instead, the result of `get` may contain the time as `now`.
+   */
   now?(): MaybePromise<Millis>;
 }
 
