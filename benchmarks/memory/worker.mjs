@@ -9,7 +9,7 @@ const scale = Number(factor);
 const scenarios = {
   speed: () => speed(workloads[argument].make(scale), argument !== 'denied'),
   same: () => speed(sameObject(scale), true),
-  // The argument says whether other algorithms are used in the process as well.
+  // The argument says whether other algorithms are also used in the process.
   async mixed() {
     const workload = workloads.one.make(scale);
     return timed(await ownLimiter(name, workload.limits, argument === 'beside'), workload, true);
