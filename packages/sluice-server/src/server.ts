@@ -82,8 +82,8 @@ export interface ServerOptions {
   /** RESP and gRPC connections are closed after this long without a request. 0 means never. Default 10 minutes. */
   readonly idleTimeout?: Millis | undefined;
   /**
-   * HTTP only. Whether to decide for the store `remote` of the library, at /v1/hits. Its clients need the permission to reset and
-   * block keys. Default false.
+   * HTTP only. Whether to accept hits from the library's store `remote`, at /v1/hits. Clients of this route need permission to
+   * reset and block keys. Default false.
    */
   readonly remote?: boolean | undefined;
   /** HTTP only. Folder of the built playground page. Default: the page that ships with the server. 'none' serves no page. */

@@ -61,7 +61,7 @@ export const SERVE_FLAGS: Flags = {
     help: 'if no token is configured, let local requests reset and block keys; not safe behind a proxy',
   },
   remote: {
-    help: "let the library's store remote() decide with the store of this server; needs an admin token",
+    help: "accept hits from the library's remote() store and decide them with this server's store; needs an admin token",
   },
   'trust-proxy': {
     value: 'WHICH',

@@ -48,7 +48,7 @@ export interface ListenerOptions {
   readonly tracer?: Tracer | undefined;
   /** Whether load balancers should send requests here. */
   readonly isHealthy: () => boolean;
-  /** Whether to decide for the library's store `remote`; HTTP only. Default false. */
+  /** Whether to accept hits from the library's store `remote`; HTTP only. Default false. */
   readonly remote?: boolean | undefined;
   /** Live data for the page; HTTP only. */
   readonly live?: Live | undefined;

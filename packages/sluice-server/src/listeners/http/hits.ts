@@ -1,6 +1,6 @@
 /**
- * Handles POST /v1/hits, with which the library's store `remote` decides. Each hit carries its own policies, and may reset or block
- * its key. So the route is off unless the operator turns it on, and clients need the verb `store`.
+ * Handles POST /v1/hits, to which the library's store `remote` sends its hits. Each hit carries its own policies and may reset or
+ * block its key. So the route is off unless the operator turns it on, and clients need the verb `store`.
  */
 import { decideRemoteHits } from 'sluice/remote';
 import type { Core } from '../../core/core.ts';
@@ -18,7 +18,7 @@ export function hitsRoute({ store }: Core, log: Log): Route {
     method: 'POST',
     verb: 'store',
     async answer(_request, _query, body, grant) {
-      // Rejects a body that is not valid.
+      // Rejects if the body is invalid.
       const answers = await decide(body);
       const [plans, hits] = body as Asked;
       for (const [plan, verb, key] of hits)
@@ -30,7 +30,7 @@ export function hitsRoute({ store }: Core, log: Log): Route {
   };
 }
 
-/** The name of a plan's limiter. Undefined if the text is not a plan; then only the hits of that plan failed. */
+/** The name of a plan's limiter. Undefined if the text is not a plan, in which case only the hits of that plan have failed. */
 function nameIn(plan: string): string | undefined {
   try {
     return (JSON.parse(plan) as [string])[0];
