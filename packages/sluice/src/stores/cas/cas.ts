@@ -33,7 +33,7 @@ export interface CasService<Version = unknown> {
   putMany?(puts: readonly CasPut<Version>[]): MaybePromise<readonly boolean[]>;
   /**
    * Writes several different keys in one atomic step and returns true, or writes nothing and returns false if one of them no
-   * longer has its version. Optional. With it, `takeMany` charges all keys or none.
+   * longer has its version. Optional. With it, `takeMany` charges all keys or none in one atomic step.
    */
   putAll?(puts: readonly CasPut<Version>[]): MaybePromise<boolean>;
   /**
@@ -102,7 +102,9 @@ export function serviceStore<Version>(
   return { ...guarded(rowsOn(service, clock, !isPerRequest), options, isPerRequest), backend };
 }
 
-/** The rows of a service. `clock` replaces the service's time. `sharesCalls`: requests of one tick may share a call. */
+/**
+ * The rows of a service. `clock` replaces the service's time. If `sharesCalls` is true, requests of one tick may share a call.
+ */
 export function rowsOn<Version>(
   service: CasService<Version>,
   clock: { now(): Millis } | undefined,

@@ -69,7 +69,7 @@ export function writtenAt(numbers: Cells | undefined): Millis {
   return numbers?.[WRITTEN] ?? 0;
 }
 
-/** How long a row must still be kept, in milliseconds, so that it can be written again unchanged. */
+/** How many more milliseconds a row must be kept. Used when the row is written again unchanged. */
 export function expiresIn(numbers: Cells | undefined, now: Millis): Millis {
   return Math.max(Math.ceil((numbers?.[EXPIRES] ?? 0) - now), 1);
 }
