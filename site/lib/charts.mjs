@@ -10,7 +10,10 @@ import { textOf } from './pages.mjs';
 /** @type {Record<string, number>} */
 const UNITS = { k: 1e3, M: 1e6 };
 
-/** Matches rows that measure Sluice. Such a row contains its name, or one of the ways in which several machines share a limit. */
+/**
+ * Matches rows and columns that measure Sluice. They are named after Sluice, or after a way in which several machines share a
+ * limit.
+ */
 const OWN = /sluice|leased|synced|denyCache|direct/i;
 
 /** @typedef {{ name: string, series: string, value: number, text: string }} Bar */

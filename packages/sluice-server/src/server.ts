@@ -45,7 +45,7 @@ export interface ServerListener {
   /** Address of the listener. Port 0 picks a free port. */
   readonly address: Address;
   /**
-   * Returns the accepted tokens, one of which every client must send. It is a function because token files may change. Undefined
+   * Returns the accepted tokens. Every client must send one of them. It is a function because token files may change. Undefined
    * if no token is required.
    */
   readonly tokens?: (() => readonly GivenToken[]) | undefined;

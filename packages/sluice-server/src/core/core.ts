@@ -224,7 +224,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
     return chain(takeParts(enforced.map(partOf)), (made): ManyVerdict => {
       for (const [i, { limit, key }] of enforced.entries()) {
         const decision = made.decisions[i];
-        // If one item is denied, the others were not taken.
+        // If one item was denied, nothing was taken from the others, so they are not counted.
         if (made.allowed || !decision.allowed) metrics.decided(labelOf(limit), key, decision, isShadow);
       }
       return made.allowed || !isShadow ? made : { ...made, allowed: true, retryAfter: 0, shadowed: true };

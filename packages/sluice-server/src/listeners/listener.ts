@@ -23,7 +23,7 @@ export interface ListenerOptions {
   readonly address: Address;
   readonly tls?: Tls | undefined;
   /**
-   * Returns the accepted tokens, one of which every client must send. It is a function because token files may change. Undefined
+   * Returns the accepted tokens. Every client must send one of them. It is a function because token files may change. Undefined
    * if no token is required.
    */
   readonly tokens?: (() => readonly GivenToken[]) | undefined;

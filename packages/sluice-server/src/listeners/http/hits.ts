@@ -9,7 +9,10 @@ import { audit } from '../audit.ts';
 import { JSON_TYPE } from './reply.ts';
 import type { Route } from './routes.ts';
 
-/** The parts of a valid request body that are read here: the texts of plans, and hits that begin with a plan, a verb and a key. */
+/**
+ * The parts of a valid request body that are read here: the texts of plans, and hits that begin with the index of a plan, a verb
+ * and a key.
+ */
 type Asked = readonly [plans: readonly string[], hits: readonly (readonly [number, string, string])[]];
 
 export function hitsRoute({ store }: Core, log: Log): Route {

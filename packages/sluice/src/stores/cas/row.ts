@@ -117,7 +117,7 @@ function decideOnCopy(hits: readonly Hit[], stored: Cells | undefined, now: Mill
   return { decisions, change: finished(value, value[1], expires, now, keep) };
 }
 
-/** Whether the cells differ from those that are stored, which are zeros if nothing is stored. */
+/** Whether the cells differ from the stored cells. If nothing is stored, all stored cells count as zero. */
 function isChanged(stored: Cells | undefined, value: Cells): boolean {
   for (let i = CELLS; i < value.length; i++) if (value[i] !== (stored?.[i] ?? 0)) return true;
   return false;

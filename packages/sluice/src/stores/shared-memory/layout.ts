@@ -66,7 +66,7 @@ export const INLINE = 5;
 /** Cells of a unit. */
 export const UNIT = 16;
 
-/** The maximum number of stripes, because more threads than this are rarely active at the same instant. */
+/** The maximum number of stripes. More threads than this are rarely active at the same instant. */
 const MOST_STRIPES = 64;
 /** The minimum number of slots per stripe. With fewer, keys would be spread too unevenly over the stripes. */
 const LEAST_SLOTS = 256;

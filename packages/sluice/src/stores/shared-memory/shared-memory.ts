@@ -193,7 +193,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     return { hit, low, high, until, measure, scratch: scratches[i], decision: undefined, isWritten: false };
   }
 
-  /** Decides on all hits in one step. Repeats that if a lock was lost. */
+  /** Decides on all hits in one step. Starts again if a lock was lost. */
   function takeAll(hits: readonly Hit[]): Decision[] {
     for (;;) {
       const takes = hits.map(rowTakeOf);
