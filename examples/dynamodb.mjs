@@ -19,7 +19,7 @@ const settings = {
 };
 const clients = [new DynamoDB(settings), new DynamoDB(settings)];
 await clients[0].createTable(migration().createTable);
-// In production also updateTimeToLive(migration().updateTimeToLive), which the emulator does not support.
+// In production, also call updateTimeToLive(migration().updateTimeToLive), which the emulator does not support.
 await waitUntilTableExists({ client: clients[0], maxWaitTime: 60 }, { TableName: 'sluice' });
 
 const limiters = clients.map((client) =>

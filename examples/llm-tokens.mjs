@@ -21,7 +21,7 @@ const settle = (reply) => reply && costOf(reply.tokens);
 const answer = (/** @type {string} */ text) =>
   limiter.run('acme', () => ask(text), { cost: estimate, settle });
 
-/** Settles what has arrived until the stream ends, fails or is aborted. @param {AbortController} caller */
+/** When the stream ends, fails or is aborted, settles the words that have arrived. @param {AbortController} caller */
 async function abortAfterTwo(caller) {
   const of = await limiter.acquire('acme', { cost: estimate, signal: caller.signal });
   limiter.keep('acme', { of }); // renews the place while the stream is open

@@ -15,7 +15,7 @@ client.on('error', () => {}); // it reconnects by itself
 await client.connect().catch(() => {
   const { host, port } = client.options;
   console.error(
-    `No Redis at ${host}:${port}: start redis-server or docker run -p 6379:6379 redis, or set REDIS_URL`,
+    `No Redis at ${host}:${port}. Start redis-server, run \`docker run -p 6379:6379 redis\`, or set REDIS_URL`,
   );
   process.exit(1);
 });

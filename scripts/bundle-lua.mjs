@@ -1,6 +1,7 @@
 // @ts-check
-// Bundles the Lua files into a module, so that the library reads no file at run time. For the lean path, it also converts each
-// function that an algorithm's take needs to a block of statements without calls. Run: node scripts/bundle-lua.mjs [--check]
+// Bundles the Lua files into a module, so that the library reads no file at run time. For the lean path, which is the
+// short script for frequent hits, it also turns each function that an algorithm needs for a take into a block of statements
+// without calls. Run: node scripts/bundle-lua.mjs [--check]
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -46,8 +47,8 @@ function functionsIn(text) {
 }
 
 /**
- * Returns a function that converts a Lua function, with the Lua functions that it calls, to statements. In the Lua files, such a
- * call is always a separate statement: `local name = f(…)`.
+ * Returns a function that turns a Lua function, including the Lua functions that it calls, into statements. In the Lua files, a
+ * call of such a function is always a separate statement: `local name = f(…)`.
  * @param {ReadonlyMap<string, LuaFunction>} functions
  */
 function inliner(functions) {

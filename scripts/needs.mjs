@@ -1,6 +1,6 @@
 // @ts-check
-// Checks that the system packages which the tests need are installed. As root on Debian or Ubuntu, it installs missing packages.
-// Otherwise, it lists them and fails.
+// Checks that the system packages that the tests need are installed. As root on Debian or Ubuntu, it installs missing
+// packages. Otherwise, it lists them and fails.
 
 import { spawnSync } from 'node:child_process';
 

@@ -80,7 +80,7 @@ const carlson = (subjects) => {
   };
 };
 
-/** Entry for an original that does not run here. Makes the same call in memory and, with a `store`, on Redis. */
+/** Entry for a drop-in whose original does not run here. Makes the same call in memory and, with a `store`, on Redis. */
 const onlyAfter = (make) => ({
   memory: { after: (limits) => make(limits) },
   redis: { after: async (limits, client) => make(limits, await patient(client)) },
@@ -166,7 +166,7 @@ export const limiters = {
     }),
   },
   guava: {
-    label: 'guava, reserve (a limiter a key)',
+    label: 'guava, reserve (one limiter per key)',
     original: 'Guava (Java)',
     ...onlyAfter(async (_, store) => {
       const { RateLimiter } = await import('sluice-compat/guava');

@@ -15,7 +15,7 @@ function routes(store, { limit, window }) {
   return { check, passed: ({ current }) => current <= limit };
 }
 
-/** Like the guard of @nestjs/throttler by default, passes the window as the duration of the block. */
+/** Passes the window as the duration of the block, as the guard of @nestjs/throttler does by default. */
 function throttler(storage, { limit, window }) {
   const check = (key) => storage.increment(key, window, limit, window, 'default');
   return { check, passed: ({ isBlocked }) => !isBlocked };

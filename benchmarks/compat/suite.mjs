@@ -28,7 +28,7 @@ export async function run({ quick }) {
   return `${tables}\n\n${notes}`;
 }
 
-/** The contenders, each of which is the name of a drop-in and a side, 'before' or 'after'. */
+/** The names of the contenders. Each consists of the name of a drop-in and a side, 'before' or 'after'. */
 function contendersOf(place, shape) {
   return Object.entries(dropIns)
     .filter(([, { isLog }]) => shape === 'keys' || isLog)

@@ -8,7 +8,10 @@ const LIMIT = 1_000_000_000;
 const MINUTE = 60_000;
 const limiter = () => createLimiter({ default: `${LIMIT}/min` });
 
-/** Servers by framework and by the middleware in front of the app. Each function returns a listening server. */
+/**
+ * The frameworks. `usual` names the framework's usual limiter, and `start` returns a listening server with one of the four
+ * variants.
+ */
 export const apps = {
   express: {
     usual: 'express-rate-limit',

@@ -104,7 +104,7 @@ function describe(guard, found, { sets, turns, requests }) {
     name === 'guard' ? verdict(nanoseconds <= MOST_NANOSECONDS) : '',
   ]);
   return [
-    `The guard without a server, limiting by address in memory and writing its headers. The rows below it show the guard without headers, and only the limiter that it calls. Median of ${sets} processes.`,
+    `The guard without a server. It limits by address in memory and writes its headers. The other rows show the guard without headers, and the call of the limiter alone. Median of ${sets} processes.`,
     '',
     table(['', 'ns per request', `goal ≤ ${MOST_NANOSECONDS} ns`], parts),
     '',

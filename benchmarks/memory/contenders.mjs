@@ -72,7 +72,7 @@ const peers = {
       const storage = new ThrottlerStorageService();
       // The storage sweeps once a minute by default. Here it sweeps once per window, so that keys expire during the measurement.
       storage.sweepIntervalMs = Math.min(storage.sweepIntervalMs, window);
-      // Like the guard of @nestjs/throttler by default, the call passes the window as the duration of the block.
+      // The call passes the window as the duration of the block, as the guard of @nestjs/throttler does by default.
       const check = (key) => storage.increment(key, window, limit, window, 'default');
       return { awaited: true, check, passed: (record) => !record.isBlocked };
     },

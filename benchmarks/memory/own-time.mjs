@@ -1,7 +1,7 @@
 /**
- * Measures own time, which is wall time without the time in which this thread waited for a core that another process used. So the
- * load of other processes neither slows a check nor causes a pause in the figures. Systems other than Linux do not report that
- * waiting time, so own time equals wall time there.
+ * Measures own time, which is wall time minus the time that this thread spent waiting for a core while other processes used it.
+ * So the load of other processes neither slows a check nor causes a pause in the figures. Systems other than Linux do not report
+ * that waiting time, so own time equals wall time there.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 

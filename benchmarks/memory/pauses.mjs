@@ -1,4 +1,4 @@
-/** Measures the longest wait of a check, and of the event loop, while keys are added and expire. */
+/** Measures the longest check and the longest delay of the event loop while keys are added and expire. */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { checkAll } from './loop.mjs';
 import { ownTime } from './own-time.mjs';

@@ -33,13 +33,13 @@ export async function run({ quick }) {
       { alone: alone[name].nanoseconds, beside: beside[name].nanoseconds },
     ]),
   );
-  // Peers use the same memory in every round. Sluice's table grows by a random sample, so a round may measure it between two
-  // sizes.
+  // Peers use the same memory in every round. The size of Sluice's table depends on a random sample, so a round may measure the
+  // table between two sizes.
   const bytes = {
     ...(await measure('bytes', peerNames, 10, 1)),
     ...(await measure('bytes', SLUICES, 10, quick ? 1 : 5)),
   };
-  // The pauses of peers are so long that one round is enough for them as well.
+  // The pauses of peers are so long that one round is enough to measure them.
   const pauses = {
     ...(await measure('pauses', ['sluice'], 0)),
     ...(await measure('pauses', peerNames, 0, 1)),

@@ -9,7 +9,7 @@ const scale = Number(factor);
 const scenarios = {
   speed: () => speed(workloads[argument].make(scale), argument !== 'denied'),
   same: () => speed(sameObject(scale), true),
-  // The argument says whether other algorithms are used in the process as well.
+  // The argument says whether other algorithms are also used in the process.
   async mixed() {
     const workload = workloads.one.make(scale);
     return timed(await ownLimiter(name, workload.limits, argument === 'beside'), workload, true);
@@ -36,7 +36,7 @@ async function timed(contender, { keyAt, fill = 0, checks, whole }, open) {
   await checkAll(contender, keyAt, 0, warmUp, whole ? Infinity : PATIENCE / 2);
   global.gc();
   const found = await checkAll(contender, keyAt, warmUp, warmUp + checks, whole ? Infinity : PATIENCE);
-  // A figure of a limiter that did not limit is worthless.
+  // A figure is worthless if the limiter did not limit.
   const expected = open || contender.isClock ? found.checks : 0;
   if (found.allowed !== expected)
     throw new Error(`${name} allowed ${found.allowed} of ${found.checks}, not ${expected}`);

@@ -29,7 +29,7 @@ function randomFrom(seed) {
   };
 }
 
-/** Indexes in random order. They are drawn before the clock starts. */
+/** Number of random indexes. They are drawn before the clock starts. */
 const DRAWN = 2 ** 20;
 function drawn(index) {
   const order = Uint32Array.from({ length: DRAWN }, index);

@@ -11,7 +11,7 @@ import { Redis } from 'ioredis';
 const SENT = ['evalsha', 'eval', 'multi', 'exec', 'ping'];
 const SAMPLE = 1000;
 
-/** Number of commands and microseconds since the last CONFIG RESETSTAT. */
+/** The number of commands since the last CONFIG RESETSTAT, and the microseconds that they took. */
 export async function spentOn(control) {
   const stats = await control.info('commandstats');
   const all = SENT.map((name) => new RegExp(`cmdstat_${name}:calls=(\\d+),usec=(\\d+)`).exec(stats));

@@ -49,7 +49,7 @@ export function goals({ load, hurry, stores, peers, threads, most }) {
   ];
 }
 
-/** Throughput as a multiple of the memory store, and of a single thread. */
+/** Throughput as a multiple of the memory store's, and of a single thread's. */
 function threadGoals({ hot, keys }) {
   const row = (goal, least, ratio) => [
     `sharedMemory: ≥ ${least}× ${goal}`,

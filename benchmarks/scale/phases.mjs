@@ -13,11 +13,11 @@ const hurried = { keys: 1, inFlight: 256, span: 400 };
 const open = { ...hurried, limits: { limit: 1e8, per: '1s', burst: 1e9 }, isBounded: false };
 
 export const phases = {
-  // These phases are long, so that a node's first calls barely affect the result, and the rate determines what passes, not the
-  // burst.
+  // These phases are long, so that a node's first calls barely affect the result, and so that the rate, not the burst, determines
+  // what passes.
   half: { ...paced, perSecond: RATE / 2, span: 4000 },
-  // An eighth of the burst, which leases hold back once, and the units that nodes still hold at the end are 4 % of what can pass
-  // in 4 s. So this phase lasts longer.
+  // Leases hold back an eighth of the burst once, and nodes still hold units at the end. Together, these units are 4 % of what
+  // can pass in 4 s, so this phase lasts longer.
   twice: { ...paced, perSecond: RATE * 2, span: 8000 },
   // Most checks are denied. The rate is lower, so that a denial lasts for a millisecond.
   flood: { ...hurried, limits: { limit: RATE / 10, per: '1s', burst: BURST }, isBounded: true },

@@ -38,7 +38,7 @@ export async function run({ quick }) {
       hurry[nodes] = await turns('flood', 'open');
     }
     const { stores, peers, version } = await measureStores(place, scale, rounds);
-    // A round of threads is short, so there are more rounds.
+    // A round that measures threads is short, so there are more rounds.
     const threadRounds = quick ? 1 : 7;
     const threads = await measureThreads(scale, threadRounds);
     const bytes = await measureBytes(quick ? 10_000 : 1_000_000);

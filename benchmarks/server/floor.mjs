@@ -1,7 +1,7 @@
 /**
- * A process that gives one fixed answer: node:http without any parsing or limit, or an echo on grpc-js. What Sluice's listeners
- * take beyond this time is the cost of Sluice itself. The fixed answer was recorded from a Sluice server, so it has the same size
- * as a real one.
+ * A process that gives one fixed answer: node:http without any parsing or limit, or an echo on grpc-js. The time that Sluice's
+ * listeners take beyond this is the cost of Sluice itself. The fixed answer was recorded from a Sluice server, so it has the same
+ * size as a real one.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';

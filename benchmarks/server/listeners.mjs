@@ -1,6 +1,6 @@
 /**
- * The HTTP and gRPC listeners, each compared with a server of the same library that gives a fixed answer of the same size. Both
- * servers run side by side and take short turns, because the speed of the machine drifts.
+ * The HTTP and gRPC listeners, each compared with a server that uses the same library and gives a fixed answer of the same size.
+ * Both servers run side by side and take short turns, because the speed of the machine drifts.
  */
 import { median } from '../report.mjs';
 import { callOnce, requestMessage } from './grpc.mjs';

@@ -93,7 +93,10 @@ function mapped(object, change) {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]));
 }
 
-/** An error would be fast, so every request must get a correct answer. redis-benchmark first sends CONFIG twice. */
+/**
+ * Throws unless every request got a correct answer, because errors are fast and would improve the figures. A few errors are
+ * expected, because redis-benchmark first sends CONFIG twice.
+ */
 async function checkAnswers(server) {
   if (server.answered === undefined) return;
   const { good, bad } = await server.answered('resp');

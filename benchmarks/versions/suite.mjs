@@ -8,8 +8,8 @@ const KEYS = 100;
 const ENTRIES = 2000;
 
 /**
- * Each contender gets a function that creates a limiter under the contender's name. It returns the function that is measured,
- * which receives the number of the check.
+ * Each contender gets a function that creates a limiter under the contender's name, and returns the function to measure, which
+ * receives the number of the check.
  */
 const CONTENDERS = {
   'one version, gcra': (make) => {

@@ -1,4 +1,4 @@
-// Uses the server from Go, with the standard library only. SLUICE_URL names another server than http://localhost:8080.
+// Uses the server from Go, with the standard library only. Set SLUICE_URL to use a server other than http://localhost:8080.
 //
 //	sluice serve --config examples/clients/limits.yaml
 //	go run examples/clients/client.go
@@ -69,7 +69,7 @@ func main() {
 	// → allowed, 0 left
 	// → denied, retry in 30 s
 
-	// Charge an estimate before the work, and correct it once it is known what was used.
+	// Charge an estimate before the work, and correct it once the actual usage is known.
 	charge, _, err := Call("take", Operation{"limit": "tokens", "key": "alice", "cost": 500})
 	if err != nil {
 		log.Fatal(err)

@@ -1,4 +1,4 @@
-# Uses the server from Python, with the standard library only. SLUICE_URL names another server than http://localhost:8080.
+# Uses the server from Python, with the standard library only. Set SLUICE_URL to use a server other than http://localhost:8080.
 #
 #   sluice serve --config examples/clients/limits.yaml
 #   python3 examples/clients/client.py
@@ -29,7 +29,7 @@ for _ in range(3):
 # → allowed, 0 left
 # → denied, retry in 30 s
 
-# Charge an estimate before the work, and correct it once it is known what was used.
+# Charge an estimate before the work, and correct it once the actual usage is known.
 charge, _ = call("take", limit="tokens", key="alice", cost=500)
 print(f"charged {charge['taken']}, {charge['remaining']} left")
 # → charged 500, 500 left

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Uses the server from a shell script, with curl 7.84 or newer. SLUICE_URL names another server than http://localhost:8080.
+# Uses the server from a shell script, with curl 7.84 or newer. Set SLUICE_URL to use a server other than http://localhost:8080.
 #
 #   sluice serve --config examples/clients/limits.yaml
 #   sh examples/clients/curl.sh
@@ -16,7 +16,7 @@ done
 # → 200
 # → 429 30
 
-# Charge an estimate before the work, and correct it once it is known what was used. `at` is the time of the charge.
+# Charge an estimate before the work, and correct it once the actual usage is known. `at` is the time of the charge.
 charge=$(curl --silent --max-time 2 --data '{"limit":"tokens","key":"alice","cost":500}' "$server/v1/take")
 at=$(echo "$charge" | sed 's/.*"at":\([0-9.]*\).*/\1/')
 curl --silent --max-time 2 --data '{"limit":"tokens","key":"alice","charged":500,"used":120,"at":'"$at"'}' \

@@ -1,5 +1,6 @@
 // @ts-check
-// Uses the server with a Redis client for Node. SLUICE_RESP_PORT names another port than 6380. Needs `npm install ioredis`.
+// Uses the server with a Redis client for Node. Set SLUICE_RESP_PORT to use a port other than 6380. Needs `npm install
+// ioredis`.
 //
 //   sluice serve --config examples/clients/limits.yaml
 //   node examples/clients/ioredis.mjs

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Uses the server with redis-cli. SLUICE_RESP_PORT names another port than 6380.
+# Uses the server with redis-cli. Set SLUICE_RESP_PORT to use a port other than 6380.
 #
 #   sluice serve --config examples/clients/limits.yaml
 #   sh examples/clients/redis-cli.sh

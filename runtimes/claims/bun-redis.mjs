@@ -61,7 +61,7 @@ async function until(call, isWanted) {
 
 const clientClaims = [
   {
-    name: 'sends the script to a server that has not loaded it yet',
+    name: 'the script is sent to a server that has not loaded it yet',
     async run() {
       await client.send('SCRIPT', ['FLUSH']);
       const limiter = createLimiter(gcra({ limit: 3, per: '1h' }), { store: redis(client), name: 'fresh' });
@@ -70,7 +70,7 @@ const clientClaims = [
     },
   },
   {
-    name: 'counts unusual keys separately',
+    name: 'unusual keys are counted separately',
     async run() {
       const store = redis(client, { deadline: '5s' });
       const limiter = createLimiter(gcra({ limit: 2, per: '1h' }), { store, name: 'odd' });
@@ -84,7 +84,7 @@ const clientClaims = [
     },
   },
   {
-    name: 'counts each of 500 checks in the same tick separately',
+    name: 'each of 500 checks in the same tick is counted',
     async run() {
       const store = redis(client, { deadline: '5s' });
       const limiter = createLimiter(gcra({ limit: 300, per: '1h' }), { store, name: 'many' });
@@ -96,7 +96,7 @@ const clientClaims = [
     },
   },
   {
-    name: 'shares one limit between two clients, and does not use the fallback',
+    name: 'two clients share one limit, and no fallback decides',
     async run() {
       const other = new RedisClient(`redis://127.0.0.1:${process.argv[2]}/13`);
       const limiters = [client, other].map((one) =>
@@ -112,7 +112,7 @@ const clientClaims = [
     },
   },
   {
-    name: "reports the server's errors",
+    name: "the server's errors are reported",
     async run() {
       await client.send('LPUSH', ['wrong:{a}', '1']);
       const limiter = createLimiter('3/h', { store: redis(client, { onFailure: 'throw' }), name: 'wrong' });
@@ -121,7 +121,7 @@ const clientClaims = [
     },
   },
   {
-    name: 'rejectIfRedisNotReady of the drop-in for rate-limiter-flexible recognizes when the client is connected',
+    name: 'rejectIfRedisNotReady in the drop-in for rate-limiter-flexible recognizes whether the client is connected',
     async run() {
       const idle = new RedisClient(`redis://127.0.0.1:${process.argv[2]}/13`);
       const limiter = new RateLimiterRedis({
@@ -138,7 +138,7 @@ const clientClaims = [
     },
   },
   {
-    name: 'works with the default client of Bun',
+    name: "Bun's default client is accepted",
     async run() {
       const limiter = createLimiter('3/h', {
         store: redis(defaultClient, { onFailure: 'throw' }),
@@ -150,7 +150,7 @@ const clientClaims = [
     },
   },
   {
-    name: 'does not send a take again whose reply was lost',
+    name: 'a take whose reply was lost is not sent again',
     async run() {
       const proxy = await proxied();
       const cut = new RedisClient(proxy.url);
@@ -179,7 +179,7 @@ const clientClaims = [
     },
   },
   {
-    name: 'is used again when the server is back, if maxRetries is large',
+    name: 'a client with a large maxRetries is used again when the server is back',
     async run() {
       const proxy = await proxied();
       const patient = new RedisClient(proxy.url, { maxRetries: 1e9 });
@@ -218,14 +218,14 @@ const clientClaims = [
     },
   },
   {
-    name: 'that has stopped reconnecting leads to a warning, and onFailure answers even when the server is back',
+    name: 'a client that has stopped reconnecting causes a warning, and onFailure decides even after the server is back',
     async run() {
       const warnings = [];
       const listener = ({ code }) => warnings.push(code);
       process.on('warning', listener);
       const proxy = await proxied();
       const hasty = new RedisClient(proxy.url, { maxRetries: 1 });
-      // A new store each time, because the breaker of the last one may be open.
+      // Creates a new store each time, because the circuit breaker of the previous store may be open.
       const take = () =>
         createLimiter('100/h', {
           store: redis(hasty, { onFailure: 'allow', deadline: 100 }),

@@ -62,7 +62,7 @@ void tiered.run('alice', () => 1, { tier: 'porr' });
 const loaded: Record<string, string> = JSON.parse('{}');
 createLimiter('10/s', { tiers: loaded }).take('alice', { tier: 'any' });
 
-// Policy names are inferred from the literal, too. For text, lists and functions, any name is accepted.
+// Like tier names, policy names are inferred from the literal. For text, lists and functions, any name is accepted.
 const model = createLimiter(
   { requests: '10/s', tokens: fixedWindow({ limit: 100_000, per: '1m' }) },
   {

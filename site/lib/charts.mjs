@@ -10,7 +10,10 @@ import { textOf } from './pages.mjs';
 /** @type {Record<string, number>} */
 const UNITS = { k: 1e3, M: 1e6 };
 
-/** Matches rows that measure Sluice, by its name or by the way in which several machines share a limit. */
+/**
+ * Matches rows and columns that measure Sluice. They are named after Sluice, or after a way in which several machines share a
+ * limit.
+ */
 const OWN = /sluice|leased|synced|denyCache|direct/i;
 
 /** @typedef {{ name: string, series: string, value: number, text: string }} Bar */
@@ -92,7 +95,7 @@ function draw(bars, title, unit) {
   return `<figure class="chart"><div class="bars" role="img" aria-label="${escaped(title)}">${lines.join('')}</div><figcaption>${escaped(unit)}</figcaption></figure>\n`;
 }
 
-/** Whether a bar is ours, another library's, or a lower bound that no limiter can beat. @param {Bar} bar */
+/** Whether a bar is ours, another library's, or a baseline without a limiter. @param {Bar} bar */
 function kindOf({ name, series }) {
   if (series === 'after' || OWN.test(series === 'before' ? '' : `${name} ${series}`)) return 'own';
   return /^(a bare|nothing but|PING|redis-server INCR)/.test(name) ? 'bare' : 'peer';

@@ -29,7 +29,7 @@ export function writeLlms({ outDir, base, pages, sections, title, summary }) {
   write(join(outDir, 'llms-full.txt'), order.join('\n\n---\n\n'));
 }
 
-/** A sentence with fewer characters than this says too little by itself. */
+/** A first sentence with fewer characters than this is too short for a summary, so the second sentence is added. */
 const SHORT = 25;
 
 /**

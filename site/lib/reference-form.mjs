@@ -79,7 +79,10 @@ function withoutRepeats(page) {
   return page.replaceAll(/^\| `[^`|]+\.[^`|]+` \| (?:\\\||[^|\n])* \|(?: - \|)?\n/gm, '');
 }
 
-/** Removes 'undefined', which typedoc writes if only other rows of a table have a default value. @param {string} page */
+/**
+ * Removes the 'undefined' that typedoc writes in a row without a default value if other rows of the table have one.
+ * @param {string} page
+ */
 function withoutNoDefaults(page) {
   return page.replaceAll(/^\|[^\n]*\| Default value \|[^\n]*\n(?:\|.*\n)+/gm, (table) => {
     const place = cellsOf(table.split('\n')[0] ?? '').indexOf(' Default value ');
@@ -91,7 +94,7 @@ function withoutNoDefaults(page) {
   });
 }
 
-/** Lists the names whose entry is on another page, instead of a section for each. @param {string} page */
+/** Replaces the sections about names whose entry is on another page with one list of links. @param {string} page */
 function compactReexports(page) {
   const section = /^## .+\n\nRe-exports (\[.+\]\(.+\))\n(?:\n\*\*\*\n\n)?/gm;
   const links = [...page.matchAll(section)].map(([, link]) => `- ${link}`);

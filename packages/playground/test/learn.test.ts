@@ -48,7 +48,7 @@ test('every picture is animated, and decides requests that the reader sends', as
       figure.locator('canvas').evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
     const before = await picture();
     await expect.poll(picture).not.toBe(before);
-    for (let j = 0; j < 3; j++) await figure.getByRole('button', { name: 'Ask ×5' }).click();
+    for (let j = 0; j < 3; j++) await figure.getByRole('button', { name: 'Send ×5' }).click();
     expect(await figure.getByRole('status').textContent()).toMatch(/^[0-5] of 5 passed$/);
     await figure.getByRole('button', { name: 'Pause' }).click();
     await settled(picture);

@@ -45,7 +45,7 @@ export interface ServerListener {
   /** Address of the listener. Port 0 picks a free port. */
   readonly address: Address;
   /**
-   * Returns the accepted tokens, one of which every client must send. It is a function because token files may change. Undefined
+   * Returns the accepted tokens. Every client must send one of them. It is a function because token files may change. Undefined
    * if no token is required.
    */
   readonly tokens?: (() => readonly GivenToken[]) | undefined;
@@ -82,8 +82,8 @@ export interface ServerOptions {
   /** RESP and gRPC connections are closed after this long without a request. 0 means never. Default 10 minutes. */
   readonly idleTimeout?: Millis | undefined;
   /**
-   * HTTP only. Whether to decide for the store `remote` of the library, at /v1/hits. Its clients need the permission to reset and
-   * block keys. Default false.
+   * HTTP only. Whether to accept hits from the library's store `remote`, at /v1/hits. Clients of this route need permission to
+   * reset and block keys. Default false.
    */
   readonly remote?: boolean | undefined;
   /** HTTP only. Folder of the built playground page. Default: the page that ships with the server. 'none' serves no page. */
@@ -105,11 +105,11 @@ export interface ServerOptions {
   readonly shadow?: boolean | undefined;
   /** Which details the metrics contain. */
   readonly metrics?: MetricsOptions | undefined;
-  /** Also push the metrics to an OpenTelemetry collector. */
+  /** The OpenTelemetry collector to push metrics to. Default: metrics are only available at /metrics. */
   readonly otlp?: OtlpOptions | undefined;
-  /** Also push a span of each sampled request to an OpenTelemetry collector. */
+  /** The OpenTelemetry collector to push spans of sampled requests to. Default: no spans are recorded. */
   readonly traces?: TracesOptions | undefined;
-  /** Reload the files when they change. Default true. */
+  /** Whether to reload the files when they change. Default true. */
   readonly watch?: boolean | undefined;
   /** The log to write to. Created by `createLog`. */
   readonly log: Log;
@@ -124,8 +124,8 @@ export interface RunningServer {
   /** Reloads the configuration and the certificates. Resolves when they are in use or were found to be invalid. Never rejects. */
   reload(): Promise<void>;
   /**
-   * Shuts down gracefully: fails health checks, waits for `delay`, stops accepting connections, answers requests in
-   * progress, returns leases and closes the store. Connections still open after `timeout` are closed.
+   * Shuts down gracefully: fails health checks, waits for `delay`, stops accepting connections, answers requests in progress,
+   * gives leased units back and closes the store. Connections still open after `timeout` are closed.
    */
   drain(options?: DrainOptions): Promise<void>;
 }
@@ -145,7 +145,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       throw new UsageError(`unknown listener '${name}'; must be one of ${Object.keys(LISTENERS).join(', ')}`);
   const { http } = options.listeners;
   if (options.adminWithoutToken === true && http !== undefined && !isLoopback(http.address))
-    throw new UsageError('--allow-admin-without-token needs an HTTP listener on a loopback address');
+    throw new UsageError(
+      `--allow-admin-without-token needs an HTTP listener on a loopback address; got ${showAddress(http.address)}`,
+    );
   const files = readFiles(options.config);
   const { mergeDomains } = options;
   const config = parseConfig(files, { mergeDomains });

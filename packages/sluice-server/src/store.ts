@@ -14,7 +14,7 @@ export interface StoreOptions {
   readonly deadline?: string | undefined;
   /** What to do while the store is unavailable. Default 'local': this server decides alone, with the same limits. */
   readonly onFailure?: 'local' | 'throw' | 'allow' | 'deny' | undefined;
-  /** Answer repeated denials from this process's memory. Default false. */
+  /** Whether to answer repeated denials from this process's memory. Default false. */
   readonly denyCache?: boolean | undefined;
   /** Lease units from the store. `nodes` is the approximate number of servers that share the store. */
   readonly leases?: { readonly nodes: number } | undefined;
@@ -38,7 +38,9 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { url, maxKeys, leases } = options;
   if (url === 'memory') {
     if (leases !== undefined)
-      throw new UsageError('leases need a store that several servers can share, such as redis://');
+      throw new UsageError(
+        'leases need a store that several servers can share, such as redis://; got memory',
+      );
     const store = memory({ maxKeys });
     return { store, name: 'memory', keepsKeys: false, size: () => store.size };
   }
@@ -139,7 +141,7 @@ function hostOf(text: string): { host: string; port: number } {
 
 async function postgresClient(url: string, onError: (error: Error) => void): Promise<Client> {
   const { default: pg } = await loadOptional('this store', 'pg', () => import('pg'));
-  // query_timeout gives up on a connection that hangs.
+  // With `query_timeout`, a query on a connection that hangs fails.
   const pool = new pg.Pool({ connectionString: url, max: 10, query_timeout: 5000 });
   pool.on('error', onError);
   return [pool, () => pool.end()];

@@ -18,7 +18,7 @@ const REQUESTS = 56;
 const LEVEL_TOP = TOP + REQUESTS + 24;
 
 export const INSTANCE_HEIGHT = 168;
-/** The level of a full tank if the number of waiting requests is unbounded. */
+/** The number of waiting requests at which the tank is drawn full. */
 const MOST_WAITING = 10;
 
 export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLook): void {
@@ -43,7 +43,7 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
   context.restore();
   const long = `Requests: admitted above, ${isLeft ? 'denied' : 'waiting'} below`;
   label(context.measureText(long).width <= wide ? long : 'Requests', left, TOP - 6);
-  label(isLeft ? `Left of ${most}` : 'Waiting', left, LEVEL_TOP - 6);
+  label(isLeft ? `Units left (max. ${most})` : 'Waiting', left, LEVEL_TOP - 6);
 
   function label(text: string, at: number, y: number): void {
     context.fillStyle = palette.muted;

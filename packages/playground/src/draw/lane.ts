@@ -38,7 +38,7 @@ export const BANDS: Readonly<Record<'requests' | 'window' | 'level', Band>> = {
 /** The width of a bar that stands for several requests, in pixels. Requests are drawn one by one if there is room. */
 export const BAR = 3;
 
-/** Draws a lane and returns the highest point of the middle band. */
+/** Draws a lane and returns the highest count that its middle band shows. */
 export function drawLane(sheet: Sheet, run: Run, look: LaneLook): number {
   const { context, width, height } = sheet;
   context.clearRect(0, 0, width, height);

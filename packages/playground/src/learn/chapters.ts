@@ -1,4 +1,4 @@
-/** One chapter per algorithm. The picture runs the limit of the chapter's line of code. */
+/** One chapter per algorithm. Its picture runs the limit that the chapter's line of code creates. */
 import {
   fixedWindow,
   gcra,
@@ -62,8 +62,8 @@ export const CHAPTERS: readonly Chapter[] = [
     id: 'sliding-window',
     title: 'A window that slides',
     text: [
-      'Keep the count of the previous window as well, and let it fade. After two fifths of the new window, three fifths of the old count still apply. The estimate follows a window that always ends now.',
-      'This stops the burst across the boundary, at the price of one more number. It assumes that the old requests were evenly distributed; if they were not, it denies slightly too many or too few requests.',
+      'Keep the count of the previous window as well, and let it fade. After two fifths of the new window, three fifths of the old count still apply. The sum estimates the requests in a window that always ends now.',
+      'This stops the burst across the boundary, at the price of one more number per key. It assumes that the old requests were evenly distributed; if they were not, it denies slightly too many or too few requests.',
     ],
     code: "slidingWindow({ limit: 6, per: '5s' })",
     policies: slidingWindow({ limit: LIMIT, per: PER }),
@@ -106,7 +106,7 @@ export const CHAPTERS: readonly Chapter[] = [
     id: 'gcra',
     title: 'Each request buys time',
     text: [
-      'This algorithm needs no bucket. Each request costs 833 milliseconds, and a key may be in debt for at most three requests. Passing time pays the debt off. This is the generic cell rate algorithm, and equals a token bucket that refills continuously.',
+      'This algorithm needs no bucket. Each request costs 833 milliseconds, and a key may be in debt for at most three requests. Passing time pays the debt off. This is the generic cell rate algorithm (GCRA). It is equivalent to a token bucket that refills continuously.',
       'There is no boundary at which anything changes. Under load, requests pass one by one at the given rate, and the burst is configured separately. This is the default algorithm of Sluice.',
     ],
     code: "gcra({ limit: 6, per: '5s', burst: 3 })",
@@ -120,7 +120,7 @@ export const CHAPTERS: readonly Chapter[] = [
     title: 'Waiting instead of denying',
     text: [
       'If your own program makes the calls, a denial does not help. Instead, the program should send requests at the right pace. A pacer gives each request a turn. The first one passes immediately, and its cost delays the next.',
-      'Requests arrive below the line and pass above it; the length of a slanted line shows how long a request waits. However unevenly requests arrive, they pass evenly. Only those that would wait too long are denied.',
+      'Requests arrive below the axis and pass above it, and the length of a slanted line shows how long a request waits. However unevenly requests arrive, they pass evenly. Only those that would wait too long are denied.',
     ],
     code: "pacer({ limit: 2, per: '1s' })",
     policies: pacer({ limit: 2, per: 1000 }),

@@ -84,10 +84,10 @@ export function Figure({ chapter }: { readonly chapter: Chapter }) {
           {said.value}
         </span>
         <button type="button" onClick={() => ask(1)}>
-          Ask
+          Send
         </button>
         <button type="button" onClick={() => ask(MANY)}>
-          Ask ×{MANY}
+          Send ×{MANY}
         </button>
         <button
           type="button"

@@ -10,7 +10,7 @@ export function Learn() {
         A rate limit answers one question: may this request pass now? The algorithms differ in what they
         remember. The first five algorithms run on the same traffic here: a burst of twelve requests, a pause,
         then two per second. The limit is six requests in five seconds. The pictures are live: press{' '}
-        <b>Ask</b> to send a request of your own.
+        <b>Send</b> to add a request of your own.
       </p>
       {CHAPTERS.map((chapter, index) => (
         <section key={chapter.id} id={chapter.id} aria-labelledby={`${chapter.id}-title`}>
@@ -43,8 +43,8 @@ export function Learn() {
             pacer if you are the caller.
           </p>
           <p>
-            Limits can be combined: <code>10/s & 5000/day fixed-window</code> checks both together, and if one
-            denies, neither is charged.{' '}
+            Limits can be combined: <code>10/s & 5000/day fixed-window</code> checks both limits together, and
+            if one denies, neither is charged.{' '}
             <a href="#playground?limit=2%2Fs+burst+4+%26+20%2F30s+fixed-window&traffic=steady&rate=3">
               See both at work.
             </a>

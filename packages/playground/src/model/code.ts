@@ -40,7 +40,7 @@ function typescript(state: State): string {
     ...makes,
     '',
     `const decision = ${takes[0]}`,
-    "if (!decision.allowed) console.log('again in', decision.retryAfter, 'ms');",
+    "if (!decision.allowed) console.log('retry in', decision.retryAfter, 'ms');",
     ...takes.filter((_, i) => i > 0 && costIn(state, i) !== undefined),
     '',
   ].join('\n');
@@ -65,7 +65,7 @@ function costOption(state: State, index: number): string {
   return `, { cost: { ${members.join(', ')} } }`;
 }
 
-/** The names of the policies in the code, which the costs refer to. */
+/** The names that the policies have in the code. Costs refer to policies by these names. */
 function namesIn(text: string): readonly string[] {
   return namesOf(isWithOptions(text) ? text : clean(text));
 }
@@ -107,7 +107,10 @@ function yaml(state: State): string {
   return lines(['limits:', ...entries, ...takes.map((body) => `# POST /v1/take ${body}`)]);
 }
 
-/** Policies with options have the names of their texts only if the configuration says so. Costs need these names. */
+/**
+ * Writes the policies of a limit as YAML. If `isNamed` is true, each policy is named by its text, because costs refer to policies
+ * by name.
+ */
 function policiesInYaml(text: string, isNamed: boolean): string {
   if (!isWithOptions(text)) return ` ${clean(text)}`;
   const parts = partsOf(text);

@@ -9,7 +9,7 @@ export type Costs = readonly number[];
 /** The maximum cost that the library accepts. */
 export const MOST_COST = 2 ** 53;
 
-/** A penalty counts denials, so it has no cost. */
+/** Whether requests have a cost in the policy. A penalty counts denials, so it has no cost. */
 export function isCharged({ limit }: Pick<Part, 'limit'>): boolean {
   return limit < Infinity;
 }
@@ -21,7 +21,7 @@ export function costsFor(parts: readonly Part[], costs: Costs): Costs {
   return own.every((cost) => cost === 1) ? [] : own;
 }
 
-/** The library's names of the policies. */
+/** The names that the library gives to the policies. */
 export function namesOf(text: string): readonly string[] {
   return createLimiter(policiesOf(text))
     .peek('')

@@ -1,6 +1,6 @@
 /**
  * Parses a policy with options, for everything that a rate cannot express, such as `penalty { after: 3, within: 10s, block: 20s
- * }`. The names and values are those of the factory and of a server's configuration.
+ * }`. The names and values are the same as in the factory's options and in a server's configuration.
  */
 import { minInterval, type Millis, type Policy } from 'sluice';
 import { type AlgorithmName, ALGORITHMS, KNOWN } from './algorithms.ts';

@@ -45,7 +45,10 @@ export interface RunOptions {
 export interface Run extends RunOptions {
   readonly admitted: Outcomes;
   readonly denied: Outcomes;
-  /** One array per bound, with one entry per admission: the most units that any single key was charged within one window up to then. */
+  /**
+   * One array per bound, with one entry per admission: the largest number of units that a single key had been charged within one
+   * window so far.
+   */
   readonly worst: readonly Float64Array[];
   /** The number of requests that the focused key had left at each sample. */
   readonly level: Float64Array;
@@ -170,7 +173,7 @@ export function createRun(options: RunOptions): Run {
   };
 }
 
-/** How many requests these units of each policy are enough for. Policies in which a request is free do not count. */
+/** How many requests can be charged to these units of each policy. Policies in which a request is free are ignored. */
 function requestsIn(units: readonly number[], costs: Costs): number {
   if (costs.length === 0) return Math.min(...units);
   const requests = Math.min(...units.map((left, i) => (costs[i] > 0 ? left / costs[i] : Infinity)));

@@ -26,7 +26,7 @@ export interface TrafficOptions {
   readonly kind: TrafficKind;
   /** Requests per second. */
   readonly rate: number;
-  /** Requests per burst, or requests per second of the script. */
+  /** Requests per burst. For 'rogue', the script's requests per second. */
   readonly size: number;
   /** The time between bursts. For 'edge', the time of the window boundary. */
   readonly every: Millis;

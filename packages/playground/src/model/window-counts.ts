@@ -5,7 +5,10 @@ import type { Millis } from 'sluice';
 const TIME_EPSILON: Millis = 0.0005;
 
 export class WindowCounts {
-  /** One entry per admission, across all keys: the most units that any single key was charged within one window up to then. */
+  /**
+   * One entry per admission, across all keys: the largest number of units that a single key had been charged within one window so
+   * far.
+   */
   readonly worst: Float64Array;
   private readonly per: Millis;
   private readonly cost: number;
@@ -33,8 +36,8 @@ export class WindowCounts {
 }
 
 /**
- * For each column of a picture, the maximum number of admissions in a window of length `per` that ends at an instant of the
- * column. `times` must be ascending.
+ * For each column of a picture, the maximum number of admissions in a window of length `per` that ends within the column. `times`
+ * must be ascending.
  */
 export function courseOf(
   times: readonly number[],

@@ -17,7 +17,7 @@ import { tightest } from './totals.ts';
 import { chartWidth, hover, picked, reach, tallest } from './views.ts';
 
 const PALE = 0.22;
-/** How many pixels a pointer may move and still count as a click. */
+/** How many pixels the pointer may move while it is pressed and still count as a click. */
 const STILL = 4;
 const KEY = 'Requests: admitted above, denied below';
 
@@ -171,7 +171,7 @@ function createPicture(id: number): Picture {
     }
 
     function drawLabels({ bounds, costs = [], full, traffic, focus }: Run, shown: number): void {
-      const who = traffic.names.length > 1 ? ` of ${traffic.names[focus]}` : '';
+      const who = traffic.names.length > 1 ? ` for ${traffic.names[focus]}` : '';
       context.font = `11px ${getComputedStyle(document.body).fontFamily}`;
       context.textBaseline = 'alphabetic';
       const label = (text: string, band: { top: number }) => {
@@ -180,7 +180,10 @@ function createPicture(id: number): Picture {
       };
       label(KEY, BANDS.requests);
       drawVerdict(bounds[shown], who);
-      label(`${costs.length === 0 ? 'Left' : 'Requests left'}${who} (max. ${showNumber(full)})`, BANDS.level);
+      label(
+        `${costs.length === 0 ? 'Units left' : 'Requests left'}${who} (max. ${showNumber(full)})`,
+        BANDS.level,
+      );
       const at = hover.peek();
       if (at === undefined) return;
       const text = showTime(at, traffic.length);

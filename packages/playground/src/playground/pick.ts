@@ -3,8 +3,8 @@ import type { Millis } from 'sluice';
 import { after, type Outcomes, type Run } from '../model/run.ts';
 
 /**
- * Finds the request nearest to an instant. Prefers a denied request if one is near, because users want to know about denials.
- * Below the line, finds only denied requests.
+ * Finds the request nearest to an instant. Above the line, finds the nearest admitted request, or the nearest denied request if
+ * no admitted request is near. Below the line, finds the nearest denied request, however far away it is.
  */
 export function nearestRequest(run: Run, instant: Millis, below: boolean): number | undefined {
   const reach = run.traffic.length / 40;

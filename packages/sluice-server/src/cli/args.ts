@@ -41,7 +41,7 @@ export class Args {
     if (text === undefined) return undefined;
     const number = Number(text);
     if (!/^\d+$/.test(text) || !Number.isSafeInteger(number))
-      throw new UsageError(`--${name} must be an integer; got ${text}`);
+      throw new UsageError(`--${name} must be an integer of 0 or more; got ${text}`);
     return number;
   }
 

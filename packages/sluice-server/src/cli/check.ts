@@ -20,7 +20,7 @@ export function checkCommand(argv: readonly string[], { out, err }: Output): num
   const args = readArgs(argv, CHECK_FLAGS, process.env);
   const paths = args.positionals;
   if (paths.length === 0)
-    throw new UsageError('no file given. Pass at least one, such as `sluice check limits.yaml`.');
+    throw new UsageError('no file given. Pass at least one file, as in `sluice check limits.yaml`.');
   try {
     const { limits, domains } = sizes(loadConfig(paths, { mergeDomains: args.has('merge-domains') }));
     out(`${paths.join(', ')}: valid (${limits} limits, ${domains} domains)\n`);

@@ -20,7 +20,7 @@ const HELP = `sluice ${VERSION}: rate limits for every language
 sluice serve
 ${showFlags(SERVE_FLAGS)}
 
-Each flag can also be set as an environment variable: SLUICE_MAX_KEY for --max-key.
+Each of these flags can also be set by an environment variable, such as SLUICE_MAX_KEY for --max-key.
 
 sluice check
 ${showFlags(CHECK_FLAGS)}

@@ -7,9 +7,9 @@ interface Process {
 }
 
 /**
- * A server drops log lines that it cannot write and keeps running. It tries again with the next line, so the log resumes
- * when the disk has space. Any other command exits, because its output is its purpose. The exit code is 0 if the reader of the
- * pipe has exited, and 1 if output was lost.
+ * A server drops log lines that it cannot write and keeps running. It tries again with the next line, so the log resumes when the
+ * disk has space. Any other command exits, because it has no purpose without its output. The exit code is 0 if the reader of the
+ * pipe has exited, and 1 after any other error.
  */
 export function surviveOutputErrors(command: string | undefined, process: Process): void {
   // If writing to standard error fails, the failure cannot be reported anywhere.

@@ -24,11 +24,11 @@ export const SERVE_FLAGS: Flags = {
   },
   grpc: {
     value: 'HOST:PORT',
-    help: "address of the gRPC listener (Envoy's rate limit service); default 127.0.0.1:8081",
+    help: "address of the gRPC listener (Envoy's rate limit service); default 127.0.0.1:8081 if no listener is given",
   },
   resp: {
     value: 'HOST:PORT',
-    help: 'address of the RESP listener (CL.THROTTLE for Redis clients); default 127.0.0.1:6380',
+    help: 'address of the RESP listener (CL.THROTTLE for Redis clients); default 127.0.0.1:6380 if no listener is given',
   },
   store: {
     value: 'URL',
@@ -51,7 +51,7 @@ export const SERVE_FLAGS: Flags = {
   shadow: { help: 'evaluate and count limits as usual, but never deny a request' },
   'http-token-file': {
     value: 'FILE',
-    help: 'file with tokens for the HTTP listener, one per line, which may name verbs= and limits=; or set SLUICE_HTTP_TOKEN',
+    help: 'file with tokens for the HTTP listener, one per line, each optionally followed by verbs= and limits=; or set SLUICE_HTTP_TOKEN',
   },
   'admin-token-file': {
     value: 'FILE',
@@ -61,7 +61,7 @@ export const SERVE_FLAGS: Flags = {
     help: 'if no token is configured, let local requests reset and block keys; not safe behind a proxy',
   },
   remote: {
-    help: "let the library's store remote() decide with the store of this server; needs an admin token",
+    help: "accept hits from the library's remote() store and decide them with this server's store; needs an admin token",
   },
   'trust-proxy': {
     value: 'WHICH',
@@ -89,7 +89,7 @@ export const SERVE_FLAGS: Flags = {
   },
   'request-policies': {
     value: 'N',
-    help: 'accept limits in requests, such as "policies": "10/s burst 20", at most N different ones; default 0',
+    help: 'accept up to N different limits in requests, such as "policies": "10/s burst 20"; default 0',
   },
   'max-message': { value: 'BYTES', help: 'maximum size of a request; default 1048576' },
   'max-key': { value: 'BYTES', help: 'maximum length of a key; default 1024' },
@@ -135,9 +135,10 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     format,
   });
   const maxCost = args.integer('max-cost');
-  if (maxCost === 0) throw new UsageError('--max-cost must be at least 1');
+  if (maxCost === 0) throw new UsageError('--max-cost must be at least 1; got 0');
   const nearRatio = Number(args.text('near-ratio') ?? 0.8);
-  if (!(nearRatio > 0 && nearRatio <= 1)) throw new UsageError('--near-ratio must be above 0 and at most 1');
+  if (!(nearRatio > 0 && nearRatio <= 1))
+    throw new UsageError(`--near-ratio must be above 0 and at most 1; got ${args.text('near-ratio')}`);
   return {
     config,
     mergeDomains: args.has('merge-domains'),
@@ -200,8 +201,8 @@ function idleTimeoutOf(args: Args): Millis | undefined {
 }
 
 /**
- * Reads tokens from a file. The file is read again at most once a second, so that tokens can be replaced without a restart. If the
- * file is invalid then, the previous tokens stay in use.
+ * Reads tokens from a file. The file is read again at most once a second, so that tokens can be replaced without a restart. If
+ * the file has become invalid, the previous tokens stay in use.
  */
 function tokensOf(
   name: ListenerName | 'admin',
@@ -215,7 +216,7 @@ function tokensOf(
   if (file === undefined)
     return token === undefined || token === '' ? undefined : () => [{ token, name: variable }];
   let tokens = readTokens(file);
-  if (tokens.length === 0) throw new UsageError(`${file} contains no token`);
+  if (tokens.length === 0) throw new UsageError(`${file} contains no token; write one token per line`);
   let readAt = performance.now();
   let problem = '';
   return () => {

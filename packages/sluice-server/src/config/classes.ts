@@ -1,11 +1,14 @@
-/** Parses the classes of a limit, which say how much of the limit some takes must leave free for others. */
+/** Parses the classes of a limit. A class says how much of each policy its takes must leave free for other takes. */
 import { createLimiter, type Policies, SluiceError } from 'sluice';
 import type { Classes } from './model.ts';
 import type { Value } from './value.ts';
 
 type Keep = Classes[string]['keep'];
 
-/** `policies` is undefined if they are invalid, in which case the names in the classes are not checked. */
+/**
+ * `policies` is undefined if the limit's policies are invalid. In that case, the numbers and policy names in the classes are not
+ * checked.
+ */
 export function readClasses(
   value: Value | undefined,
   policies: Policies | undefined,
@@ -15,7 +18,7 @@ export function readClasses(
   for (const [name, member] of value?.members('classes') ?? []) {
     const given = member.members(`class ${JSON.stringify(name)}`, ['keep']).get('keep');
     if (given === undefined) {
-      if (member.isMap) member.fault('a class must have keep');
+      if (member.isMap) member.fault("a class must have 'keep'");
       continue;
     }
     const keep = readKeep(given, (part) => policies && faultIn(policies, tiers, part));
@@ -26,7 +29,10 @@ export function readClasses(
 
 const KEEP = 'keep must be a number, or a map with a number for each policy';
 
-/** Parses one number for all policies, or a map with a number for each. `faultOf` returns what is wrong with it. */
+/**
+ * Parses one number for all policies, or a map with a number for each policy. `faultOf` returns an error message if a number or a
+ * policy name is invalid.
+ */
 function readKeep(value: Value, faultOf: (keep: Keep) => string | undefined): Keep | undefined {
   if (!value.isMap) {
     const { plain } = value;
@@ -54,7 +60,7 @@ function checked(value: Value, keep: Keep, faultOf: (keep: Keep) => string | und
   return message === undefined ? keep : value.fault(message);
 }
 
-/** Creates a limiter with the class, because the library knows which numbers and names are valid. */
+/** Validates a class by creating a limiter with it, because the library knows which numbers and names are valid. */
 function faultIn(
   policies: Policies,
   tiers: Readonly<Record<string, Policies>>,

@@ -60,7 +60,8 @@ export function parseConfig(files: readonly ConfigFile[], options: ConfigOptions
   const limits = new Map<string, LimitConfig>();
   const domains = new Map<string, Domain>();
   const faults: Fault[] = [];
-  if (files.length === 0) faults.push({ file: '.', line: 1, column: 1, message: 'no .yaml file found' });
+  if (files.length === 0)
+    faults.push({ file: '.', line: 1, column: 1, message: 'no .yaml or .yml file found' });
   for (const { file, text } of files) {
     const source = new Source(file);
     const documents = source.documents(text);

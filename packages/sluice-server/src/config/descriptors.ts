@@ -53,7 +53,7 @@ export function readLevel(
     const rule = readRule(item, above);
     if (rule !== undefined && !add(level, patterns, rule)) {
       const what = rule.value === undefined ? rule.key : `${rule.key} with value ${rule.value}`;
-      item.fault(`a descriptor for ${what} is already defined here`);
+      item.fault(`a descriptor for ${what} is already defined at this level`);
     }
   }
   return level;

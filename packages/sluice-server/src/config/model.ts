@@ -32,7 +32,7 @@ export function showFault({ file, line, column, message }: Fault): string {
 
 /** A validated configuration. */
 export interface Config {
-  /** The `limits` section, by name. */
+  /** The limits of the `limits` section, by name. */
   readonly limits: ReadonlyMap<string, LimitConfig>;
   /** Envoy rate limit domains, by name. */
   readonly domains: ReadonlyMap<string, Domain>;

@@ -15,7 +15,7 @@ export function parseTokens(text: string, source: string): Token[] {
     for (const word of words) {
       const end = word.indexOf('=');
       const option = word.slice(0, Math.max(end, 0));
-      // The word is not shown, because it may be a part of a token with spaces.
+      // The word is not shown, because it may be part of a token that contains spaces.
       if (!OPTIONS.has(option)) throw invalid(`unknown word after the token; ${FORM}`);
       if (options.has(option)) throw invalid(`${option}= occurs twice`);
       if (word.length === end + 1) throw invalid(`${option}= must not be empty`);

@@ -209,7 +209,7 @@ export class Value {
     return members;
   }
 
-  /** The value and all values in it, as JSON. */
+  /** Converts the value, including all nested values, to JSON data. */
   json(what: string): unknown {
     if (this.isList) return this.list(what).map((item) => item.json(what));
     // Object.fromEntries defines properties instead of assigning them, which is safe for a member named __proto__.

@@ -78,7 +78,7 @@ function foldersOf(path: string): string[] {
     const real = realpathSync(path);
     folders.push(statSync(real).isDirectory() ? real : dirname(real));
   } catch {
-    // The path does not exist now.
+    // The path does not exist at the moment.
   }
   return folders;
 }

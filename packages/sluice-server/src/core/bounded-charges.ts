@@ -1,6 +1,7 @@
 /**
- * Bounds what one call may charge or give back, because calls come from the network. Without these bounds, a refund of 2^53 units
- * would be a reset, and a settlement of 2^53 units would deny a key forever, although the client may neither reset nor block keys.
+ * Bounds what one call may charge or give back, because calls come from the network. Without these bounds, a client that is not
+ * permitted to reset or block keys could reset a key with a refund of 2^53 units, or deny it forever with a settlement of 2^53
+ * units.
  */
 import { type Decision, type MaybePromise, type Millis, SluiceError, type Store } from 'sluice';
 import { declareDecision, type Hit, type PlacedPolicy } from 'sluice/store';
@@ -17,17 +18,20 @@ export function isCostError(error: unknown): error is CostError {
 }
 
 export interface BoundedStore extends Store {
-  /** Calls a function whose hits are checked but not sent to the store, so that it throws the errors of an invalid call. */
+  /**
+   * Calls the function. Its hits are checked but not sent to the store, so an invalid call throws its usual error, and a valid
+   * call has no effect.
+   */
   rehearse<T>(call: () => T): T;
 }
 
 /**
- * Wraps a store so that no hit charges or gives back more units of a policy than `maxCost`. Default: the policy's limit.
+ * Wraps a store so that no hit charges or gives back more units of a policy than `maxCost`, which defaults to the policy's limit.
  *
- * - A refund or release above this number, or a settlement that gives more back, throws a CostError, because no charge can have
- *   been that high.
- * - A take or reservation above this number also throws, unless the policy itself denies it. In mode 'always', which charges
- *   denied takes too, the library bounds the charge: it denies the key for one more window at most.
+ * - A refund or release above this number, or a settlement that gives back more than this number, throws a CostError, because no
+ *   charge can have been that high.
+ * - A take or reservation above this number also throws, unless the policy itself denies it. In mode 'always', which also charges
+ *   denied takes, the library limits the charge: it denies the key for at most one more window.
  * - A settlement is charged up to this number, because it reports what was really used.
  */
 export function boundCharges(store: Store, maxCost: number | undefined): BoundedStore {
@@ -48,7 +52,10 @@ export function boundCharges(store: Store, maxCost: number | undefined): Bounded
     }
   }
 
-  /** A settlement whose parts are reduced to what policies may be charged that carry overdrafts over to later windows. */
+  /**
+   * Returns the settlement with lower costs if necessary. A policy that carries an overdraft over to later windows is charged at
+   * most `mostOf(policy)`.
+   */
   function reduced(hit: Hit): Hit {
     const { cost, plan } = hit;
     const parts = plan.policies.map((policy, i) =>
@@ -99,7 +106,7 @@ function costAt(cost: Hit['cost'], index: number): number {
   return typeof cost === 'number' ? cost : cost[index];
 }
 
-/** Whether the policy allows a cost above its limit, and makes later calls wait for it. */
+/** Whether the policy allows a cost above its limit and makes later calls wait instead. */
 function admitsAnyCost({ algorithm }: PlacedPolicy): boolean {
   return algorithm.name === 'pacer';
 }
@@ -117,11 +124,11 @@ function costError(
       : `must be at most ${maxCost}, the maximum cost of this server`;
   const charged = plan.policies.filter(({ algorithm }) => algorithm.countsDenials !== true);
   const most = maxCost ?? Math.min(...charged.map((policy) => policy.limit));
-  const hint = 'the option --max-cost of the server sets another maximum';
+  const hint = "the server's --max-cost option sets a different maximum";
   return Object.assign(new SluiceError('ERR_COST', option, units, hint, words), { most });
 }
 
-/** Turns can be booked at most one window ahead, because anything else would let a client book all turns of the future. */
+/** Throws unless the turn is at most one window ahead. Without this bound, a client could book all future turns. */
 function checkDelay({ plan, span }: Hit): void {
   const longest = longestWindow(plan.policies);
   if (longest > 0 && span > longest)
@@ -143,9 +150,9 @@ function windowOf({ window, per = window }: PlacedPolicy): Millis {
 }
 
 /**
- * Takes the charge of a settlement back if the key would be denied for longer than one window and the time that the largest single
- * charge takes to be replenished. Otherwise, a client could add up settlements and so deny a key forever. This concerns only
- * policies that carry overdrafts over to later windows.
+ * Refunds a settlement's charge if the key would be denied for longer than one window and the time that the largest single charge
+ * takes to be replenished. Without this refund, a client could deny a key forever by sending one settlement after another. Only
+ * policies that carry overdrafts over to later windows are affected.
  */
 function limitOverdraft(
   store: Store,

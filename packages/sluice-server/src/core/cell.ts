@@ -6,7 +6,8 @@ import { isPromise } from './maybe-promise.ts';
 export type { ClThrottle, ClThrottleReply } from 'sluice-compat/redis-cell';
 
 /**
- * Opens CL.THROTTLE on a store. `judge` receives the decision of every take, and returns the decision to report to the caller.
+ * Creates the CL.THROTTLE function on a store. `judge` receives the decision of every take, and returns the decision to report to
+ * the caller.
  */
 export function openCell(
   store: Store,

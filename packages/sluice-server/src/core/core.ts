@@ -1,6 +1,6 @@
 /**
- * Makes all decisions for the listeners, on named limits, on Envoy's descriptors and on CL.THROTTLE. Decisions are synchronous
- * if the store decides synchronously.
+ * Makes all decisions for the listeners: about named limits, Envoy's descriptors and CL.THROTTLE. Decisions are synchronous if
+ * the store decides synchronously.
  */
 import type { Decision, Duration, ManyDecision, MaybePromise, Store } from 'sluice';
 import type { Config } from '../config/model.ts';
@@ -28,7 +28,7 @@ export interface Verdict extends Decision {
   readonly shadowed?: true;
 }
 
-/** One of the takes of `takeMany`, all of which are charged or none. */
+/** One of the takes in a call of `takeMany`, which charges either all of them or none. */
 export interface ManyItem extends Omit<AskOptions, 'mode' | 'at' | 'maxDelay'> {
   /** The limit that decides on the key. */
   readonly limit: LimitRef;
@@ -69,17 +69,17 @@ export type LimitRef = string | { readonly policies: string };
 /** The verbs of a core, for one key of a limit. */
 export interface CoreVerbs {
   /**
-   * Same as `Limiter.take`, for the limit of this name. Like `peek`, `refund`, `settle`, `block` and `reset`, it throws an
-   * UnknownLimit if there is no such limit.
+   * Same as `Limiter.take`, for the limit of this name. Like all other verbs, it throws an UnknownLimit if the configuration has
+   * no such limit.
    */
   take(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Verdict>;
   /** Returns the decision that `take` would return, without charging anything. */
   peek(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
-  /** Charges the key now for a turn that may be in the future, and says how long to wait for it. */
+  /** Charges the key now for a turn that may be in the future, and returns how long to wait for that turn. */
   reserve(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Booking & Verdict>;
   /** Gives units back, up to the full limit. */
   refund(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
-  /** Frees held places (concurrency). Units that other policies charged are not given back. */
+  /** Frees places that the key holds under a concurrency limit. Units that other policies charged are not given back. */
   release(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
   /** Corrects a charge to what was used: charges the difference, even if that overdraws the key, or gives it back. */
   settle(limit: LimitRef, key: string, options: Settlement): MaybePromise<Decision>;
@@ -114,7 +114,7 @@ export interface Core extends CoreVerbs {
     hitsAddend?: number,
   ): MaybePromise<RateLimitAnswer>;
   /**
-   * Takes from several keys, of the same or different limits. All of them are charged, or none. `atomic` of the decision says
+   * Takes from several keys, of the same or different limits. All of them are charged, or none. The decision's `atomic` says
    * whether they were decided in one step. Items of limits in shadow mode never deny the others.
    */
   takeMany(items: readonly ManyItem[]): MaybePromise<ManyVerdict>;
@@ -124,15 +124,16 @@ export interface Core extends CoreVerbs {
    */
   readonly clThrottle: ClThrottle<MaybePromise<Decision>>;
   /**
-   * The same verbs, without any effect: they throw the error of an invalid call, and otherwise return a decision without meaning.
+   * The same verbs without any effect. An invalid call throws its usual error, and a valid call returns a decision that has no
+   * meaning.
    */
   readonly dry: CoreVerbs;
   /**
-   * Replaces the whole configuration in one step, when the promise resolves. Until then, or if the promise rejects, the previous
-   * configuration stays in use. Limits with the same name keep their state. Calls must not overlap.
+   * Replaces the whole configuration in one step, just before the promise resolves. Until then, and if the promise rejects, the
+   * previous configuration stays in use. Limits with the same name keep their state. Calls must not overlap.
    */
   reload(config: Config): Promise<void>;
-  /** Returns leases and closes the store. */
+  /** Gives leased units back and closes the store. */
   close(): Promise<void>;
 }
 
@@ -223,14 +224,17 @@ export function createCore(config: Config, options: CoreOptions): Core {
     return chain(takeParts(enforced.map(partOf)), (made): ManyVerdict => {
       for (const [i, { limit, key }] of enforced.entries()) {
         const decision = made.decisions[i];
-        // If one item is denied, the others were not taken.
+        // If one item was denied, nothing was taken from the others, so they are not counted.
         if (made.allowed || !decision.allowed) metrics.decided(labelOf(limit), key, decision, isShadow);
       }
       return made.allowed || !isShadow ? made : { ...made, allowed: true, retryAfter: 0, shadowed: true };
     });
   }
 
-  /** Takes from each item of a limit in shadow mode, unless the other items were denied, and adds their decisions. */
+  /**
+   * Takes from each item whose limit is in shadow mode, or only peeks if the other items were denied, and adds these decisions to
+   * `made`.
+   */
   function withShadowed(
     items: readonly ManyItem[],
     made: ManyVerdict | undefined,

@@ -26,7 +26,7 @@ import { blocked } from './limit.ts';
 import { type Entry, type Match, matchRule } from './match.ts';
 import { all, chain } from './maybe-promise.ts';
 
-/** A descriptor, which is a list of key-value pairs with which Envoy describes a request. */
+/** A descriptor: a list of key-value pairs that Envoy uses to describe a request. */
 export interface Descriptor {
   /** The key-value pairs, ordered from the outermost to the innermost level of the configuration. */
   readonly entries: readonly Entry[];
@@ -142,8 +142,8 @@ export class Descriptors {
   }
 
   /**
-   * Combines the statuses. A request is over the limit if a descriptor is, or if all descriptors in quota mode are, as in
-   * envoyproxy/ratelimit.
+   * Combines the statuses. As in envoyproxy/ratelimit, a request is over the limit if a descriptor outside quota mode exceeds its
+   * limit, or if all descriptors in quota mode do.
    */
   private answer(
     statuses: readonly DescriptorStatus[],

@@ -21,7 +21,7 @@ import { chain } from './maybe-promise.ts';
 
 /** Options of a call to a limit. */
 export interface AskOptions {
-  /** Number of units, or how many by the names of policies. Default 1. */
+  /** Number of units, or an object with a number of units for each policy name. Default 1. */
   readonly cost?: CostOptions['cost'];
   /** Tier whose policies apply. Default: the limit's own policies. */
   readonly tier?: string | undefined;
@@ -29,7 +29,7 @@ export interface AskOptions {
   readonly mode?: Mode | undefined;
   /** How much of each policy a take must leave free. Default 0. */
   readonly keep?: CostOptions['keep'];
-  /** The limit's class whose `keep` applies to a take. */
+  /** Name of the limit's class whose `keep` applies to the take. */
   readonly class?: string | undefined;
   /** For refunds and releases: the `at` of the decision that made the charge. Default: unknown. */
   readonly at?: number | undefined;
@@ -64,7 +64,7 @@ export interface Limit {
   close(): void;
 }
 
-/** Options of `settle`. A decision does not cross the network, so its `at` identifies the charge. */
+/** Options of `settle`. Clients send only the `at` of a decision, not the whole decision, so `at` identifies the charge. */
 export type Settlement = Omit<SettleOptions, 'of'>;
 
 type Ask = (key: string, options: AskOptions) => MaybePromise<Decision>;
@@ -165,7 +165,7 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
 }
 
 function unlimited(cost: AskOptions['cost'] = 1): Decision {
-  // As in other decisions, `taken` is the largest part of a cost by policy.
+  // If the cost differs by policy, `taken` is the highest of the costs, as in other decisions.
   const taken = typeof cost === 'number' ? cost : Math.max(0, ...Object.values(cost).map(Number));
   return declareDecision('unlimited', true, taken, 0);
 }

@@ -9,7 +9,7 @@ export async function loadOptional<T>(feature: string, packages: string, load: (
   try {
     return await load();
   } catch (error) {
-    throw new UsageError(`${feature} needs ${packages}. Install with \`npm install ${packages}\``, {
+    throw new UsageError(`${feature} needs ${packages}. Run \`npm install ${packages}\``, {
       cause: error,
     });
   }

@@ -66,7 +66,7 @@ export function matchesPattern(pattern: string, text: string): boolean {
   return true;
 }
 
-/** Joins the values so that different lists never give the same text. */
+/** Joins the values so that two different lists of values never give the same text. */
 function subjectOf(path: readonly Rule[], entries: readonly Entry[]): string {
   let subject = '';
   for (let i = 0; i < path.length; i++) {

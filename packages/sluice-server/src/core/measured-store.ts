@@ -2,7 +2,7 @@
 import { metered, type Store } from 'sluice';
 import type { Metrics } from '../telemetry/metrics/metrics.ts';
 
-/** Wraps a store so that metrics contain the time of its asynchronous answers, and its failures. */
+/** Wraps a store so that the metrics record its failures and the duration of its asynchronous answers. */
 export function measuredStore(store: Store, metrics: Metrics): Store {
   const measured = metered(store, {
     decided(_hit, decision, _outcome, took) {

@@ -6,7 +6,9 @@ import { type Limit, openLimit } from './limit.ts';
 export const REQUEST_POLICIES = 'policies';
 /** Maximum length of the text, which becomes a part of names in the store. */
 const MAX_TEXT = 200;
-/** After this many of its windows without a call, all keys of a limit are fully replenished, even if they were overdrawn. */
+/**
+ * If a limit gets no call for this many of its windows, all of its keys are fully replenished, even those that were overdrawn.
+ */
 const IDLE_WINDOWS = 4;
 
 /** Thrown if a request contains policies that cannot be used. The message is meant for the client. */
@@ -42,7 +44,7 @@ export function openRequestPolicies(
   max: number,
   now: () => Millis = () => performance.now(),
 ): RequestPolicies {
-  /** By text, starting with the least recently used limit. */
+  /** The open limits by their text, starting with the least recently used limit. */
   const opened = new Map<string, Opened>();
 
   function makeRoom(): void {
@@ -55,7 +57,7 @@ export function openRequestPolicies(
     }
     throw new PoliciesRefused(
       'too-many',
-      `the server keeps at most ${max} different policies of requests, and all of them are in use. Use policies that are in use, or raise --request-policies.`,
+      `this server accepts at most ${max} different policies in requests, and all of these were used recently. Reuse one of them, or start the server with a higher --request-policies.`,
     );
   }
 
@@ -76,7 +78,7 @@ export function openRequestPolicies(
       }
       if (text.length > MAX_TEXT)
         throw new PoliciesRefused('too-long', `policies must have at most ${MAX_TEXT} characters`);
-      // Finds errors in the text before another limit is closed for it.
+      // Validates the text before `makeRoom` closes another limit for it.
       const window = longestWindowOf(text, store);
       makeRoom();
       const limit = openLimit({ ...PLAIN, name: `${REQUEST_POLICIES}:${text}`, policies: text, text }, store);

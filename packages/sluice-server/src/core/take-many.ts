@@ -3,10 +3,10 @@ import { createLimiter, type Decision, type ManyDecision, type ManyItem, type Ma
 import type { ManyPart } from './limit.ts';
 import { all, chain } from './maybe-promise.ts';
 
-/** `takeMany` is a method of a limiter, but each item names its own limiter. */
+/** Used only for its method `takeMany`. The policy never applies, because each item names its own limiter. */
 const limiter = createLimiter('1/s');
 
-/** Keys with an override that decides without the store take part, too: if one is blocked, nothing is charged. */
+/** Some keys have an override that decides without the store. If such an override denies a key, nothing is charged. */
 export function takeParts(parts: readonly ManyPart[]): MaybePromise<ManyDecision> {
   const items = parts.flatMap((part) => ('item' in part ? [part.item] : []));
   const declared = parts.flatMap((part) => ('declared' in part ? [part.declared] : []));
@@ -23,7 +23,7 @@ function peek({ limiter: own, key, cost, tier, keep, class: name }: ManyItem): M
   return (own as NonNullable<ManyItem['limiter']>).peek(key, { cost, tier, keep, class: name });
 }
 
-/** Puts the decisions of all parts into their order. */
+/** Combines the decisions in the order of the parts. */
 function merge(
   parts: readonly ManyPart[],
   made: readonly Decision[],

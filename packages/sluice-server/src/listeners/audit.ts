@@ -45,7 +45,7 @@ function outcomeOf(error: unknown): Outcome {
   return error instanceof Forbidden ? 'forbidden' : 'failed';
 }
 
-/** Writes the log line of an action. It never contains a token, only its name. */
+/** Writes the log line of an action. The line contains the token's name, never the token itself. */
 export function audit(log: Log, { listener, verb, grant, limit, key }: Action, outcome: Outcome): void {
   log.info('admin action', {
     listener,
@@ -57,7 +57,10 @@ export function audit(log: Log, { listener, verb, grant, limit, key }: Action, o
   });
 }
 
-/** Writes a line if a client was refused because it does not have an admin verb. Its arguments were not read. */
+/**
+ * Writes a line if a client was refused because it may not use an admin verb. The line has no limit and no key, because the
+ * request's arguments were not read.
+ */
 export function auditRefusal(log: Log, listener: Action['listener'], error: unknown): void {
   if (!(error instanceof Forbidden) || error.verb === undefined || !isAdminVerb(error.verb)) return;
   audit(log, { listener, verb: error.verb, grant: error.grant }, 'forbidden');

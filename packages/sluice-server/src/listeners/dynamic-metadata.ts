@@ -1,4 +1,4 @@
-/** Builds the dynamic metadata of a ShouldRateLimit response, with which Envoy's other filters can choose what to do. */
+/** Builds the dynamic metadata of a ShouldRateLimit response, which Envoy's other filters can read. */
 import type { Metadata } from '../config/model.ts';
 import type { RateLimitAnswer } from '../core/descriptors.ts';
 import type { Entry } from '../core/match.ts';
@@ -6,7 +6,7 @@ import type { Entry } from '../core/match.ts';
 interface Request {
   readonly domain: string;
   readonly descriptors: readonly { readonly entries: readonly Entry[] }[];
-  /** As sent by the client. 0 if the client sent nothing. */
+  /** The value that the client sent, or 0 if the client sent none. */
   readonly hitsAddend: number;
 }
 

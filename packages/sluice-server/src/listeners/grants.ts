@@ -1,11 +1,11 @@
-/** Decides what the client with a token may do. All listeners use the same rules. */
+/** Decides what a client may do, depending on its token. All listeners use the same rules. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Descriptor } from '../core/descriptors.ts';
 import { matchesPattern } from '../core/match.ts';
 
 /**
- * What a token can permit. `config` is reading the limits of the configuration, `metrics` and `live` are the routes of these
- * names, and `store` is sending hits to the store directly.
+ * What a token can permit. `config` permits reading the configured limits, `metrics` and `live` permit the routes with these
+ * names, and `store` permits sending hits directly to the store.
  */
 export type TokenVerb =
   | 'take'
@@ -39,9 +39,9 @@ export const TOKEN_VERBS: readonly TokenVerb[] = [
   'store',
 ];
 
-/** Verbs that override limits. If there are admin tokens, other tokens have these verbs only if they name them. */
+/** Verbs that override limits. If the server has admin tokens, any other token permits these verbs only if it lists them. */
 const ADMIN: ReadonlySet<TokenVerb> = new Set(['block', 'unblock', 'reset', 'store']);
-/** Verbs that concern all limits. A token for some limits has these verbs only if it names them. */
+/** Verbs that concern all limits. A token that is restricted to some limits permits these verbs only if it lists them. */
 const FOR_ALL_LIMITS: ReadonlySet<TokenVerb> = new Set(['config', 'metrics', 'live', 'store']);
 
 /** A token, and what its clients may do. */
@@ -51,8 +51,8 @@ export interface Token {
   /** The name of the token in logs and error messages. Default: its position, such as 'token 1'. */
   readonly name?: string | undefined;
   /**
-   * The only verbs that the token permits. Default: all verbs, except block, unblock, reset and store if the server has admin
-   * tokens and this is not one of them.
+   * The only verbs that the token permits. Default: all verbs. If the server has admin tokens and this token is not one of them,
+   * the default excludes block, unblock, reset and store.
    */
   readonly verbs?: readonly TokenVerb[] | undefined;
   /**
@@ -72,7 +72,7 @@ export interface Grant {
   readonly who: string;
   readonly verbs?: readonly TokenVerb[] | undefined;
   readonly limits?: readonly string[] | undefined;
-  /** Whether the client may override limits, if `verbs` is undefined. */
+  /** Whether the client may use the admin verbs. Ignored if `verbs` is defined. */
   readonly isAdmin: boolean;
 }
 
@@ -83,8 +83,9 @@ export interface GrantOptions {
 
 /** The grant of a client without a token. */
 export const NO_TOKEN: Grant = { who: 'a client without a token', isAdmin: false };
-/** The grant of a client that was identified by other means than a token, and may do everything. */
+/** The grant of a client on this machine, which needs no token and may use all verbs. */
 export const LOCAL_ADMIN: Grant = { who: 'a local client without a token', isAdmin: true };
+/** The grant of a client with an accepted certificate, which needs no token and may use all verbs. */
 export const CERTIFIED: Grant = { who: 'a client certificate', isAdmin: true };
 
 /** The grant of a token. Undefined if the token is wrong. */
@@ -123,7 +124,7 @@ function digest(text: string): Buffer {
 export class Forbidden extends Error {
   /** What the client may do. */
   readonly grant: Grant;
-  /** The verb that the client does not have. Undefined if it may not use a limit. */
+  /** The verb that the client may not use. Undefined if the client was refused because of the limit. */
   readonly verb: TokenVerb | undefined;
 
   constructor(message: string, grant: Grant, verb?: TokenVerb) {
@@ -148,7 +149,7 @@ export function isAdminVerb(verb: TokenVerb): boolean {
   return ADMIN.has(verb);
 }
 
-/** Throws a Forbidden unless the client has the verb. */
+/** Throws a Forbidden unless the client may use the verb. */
 export function checkVerb(grant: Grant, verb: TokenVerb): void {
   if (mayUseVerb(grant, verb)) return;
   const { who, verbs, limits } = grant;
@@ -158,7 +159,7 @@ export function checkVerb(grant: Grant, verb: TokenVerb): void {
       : limits !== undefined && FOR_ALL_LIMITS.has(verb)
         ? `it is restricted to some limits, so its line in the token file must name the verb`
         : 'use an admin token, or a token whose line in the token file names the verb';
-  throw new Forbidden(`${who} does not have the verb ${verb}; ${reason}`, grant, verb);
+  throw new Forbidden(`${who} may not use the verb ${verb}; ${reason}`, grant, verb);
 }
 
 /** Throws a Forbidden unless the client may use the limit, whether or not the limit exists. */
@@ -170,7 +171,7 @@ export function checkLimit(grant: Grant, limit: string): void {
     );
 }
 
-/** Throws a Forbidden unless the client may use the domain and has the verbs that Envoy's descriptors need. */
+/** Throws a Forbidden unless the client may use the domain and the verbs that Envoy's descriptors need. */
 export function checkDescriptors(grant: Grant, domain: string, descriptors: readonly Descriptor[]): void {
   if (grant.verbs === undefined && grant.limits === undefined) return;
   checkLimit(grant, domain);

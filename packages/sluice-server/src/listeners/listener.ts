@@ -23,13 +23,13 @@ export interface ListenerOptions {
   readonly address: Address;
   readonly tls?: Tls | undefined;
   /**
-   * Returns the accepted tokens, one of which every client must send. It is a function because token files may change. Undefined
+   * Returns the accepted tokens. Every client must send one of them. It is a function because token files may change. Undefined
    * if no token is required.
    */
   readonly tokens?: (() => readonly GivenToken[]) | undefined;
   /** Returns the tokens that may reset and block keys. They are also accepted for all other requests. */
   readonly adminTokens?: (() => readonly GivenToken[]) | undefined;
-  /** If no token is configured, let requests from this machine reset and block keys. Default false. */
+  /** Whether requests from this machine may reset and block keys if no token is configured. Default false. */
   readonly adminWithoutToken?: boolean | undefined;
   /** Limits attempts with wrong tokens. Undefined if they are not limited. */
   readonly attempts?: Attempts | undefined;
@@ -48,7 +48,7 @@ export interface ListenerOptions {
   readonly tracer?: Tracer | undefined;
   /** Whether load balancers should send requests here. */
   readonly isHealthy: () => boolean;
-  /** Whether to decide for the library's store `remote`; HTTP only. Default false. */
+  /** Whether to accept hits from the library's store `remote`; HTTP only. Default false. */
   readonly remote?: boolean | undefined;
   /** Live data for the page; HTTP only. */
   readonly live?: Live | undefined;

@@ -95,7 +95,7 @@ limits:
     ['limits: { a: { policies: { first: { limit: 1 } } } }', /^1:35: a policy must have an algorithm/],
     ['limits: { a: { policies: 1/s, classes: [batch] } }', /^1:40: classes must be a map; got a list/],
     ['limits: { a: { policies: 1/s, classes: { b: 0.3 } } }', /^1:45: class "b" must be a map; got 0.3/],
-    ['limits: { a: { policies: 1/s, classes: { b: {} } } }', /^1:45: a class must have keep/],
+    ['limits: { a: { policies: 1/s, classes: { b: {} } } }', /^1:45: a class must have 'keep'/],
     [
       'limits: { a: { policies: 1/s, classes: { b: { kep: 1 } } } }',
       /^1:47: unknown name "kep" in class "b"; must be one of keep/,

@@ -18,7 +18,10 @@ describe("a configuration in Envoy's format", () => {
     ['descriptors: []', /^1:1: a document must have limits or a domain/],
     ['domain: ""', /^1:9: domain must not be empty/],
     ['domain: d\ndescriptors: [{ value: x }]', /^2:15: a descriptor requires a key/],
-    ['domain: d\ndescriptors: [{ key: k }, { key: k }]', /^2:27: a descriptor for k is already defined here/],
+    [
+      'domain: d\ndescriptors: [{ key: k }, { key: k }]',
+      /^2:27: a descriptor for k is already defined at this level/,
+    ],
     [
       'domain: d\ndescriptors: [{ key: k, value: v }, { key: k, value: v }]',
       /^2:37: a descriptor for k with value v/,

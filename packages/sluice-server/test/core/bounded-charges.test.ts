@@ -63,7 +63,9 @@ describe.each(POLICIES)('under %s', (policies) => {
       () => limiter.release('key', 101),
       () => limiter.settle('key', { charged: HUGE, used: 0 }),
     ])
-      expect(call).toThrow(/must be at most \d+, the limit of policy "default" \(the option --max-cost/);
+      expect(call).toThrow(
+        /must be at most \d+, the limit of policy "default" \(the server's --max-cost option/,
+      );
     expect(limiter.peek('key')).toEqual(before);
   });
 });

@@ -115,7 +115,7 @@ describe('over HTTP', () => {
     const { ask } = await open();
     expect(await ask('taker', '/v1/reset', on('api'))).toEqual({
       status: 403,
-      detail: 'checkout does not have the verb reset; its verbs are take, peek',
+      detail: 'checkout may not use the verb reset; its verbs are take, peek',
     });
     expect(await ask('team', '/v1/take', on('api'))).toEqual({
       status: 403,
@@ -124,7 +124,7 @@ describe('over HTTP', () => {
     expect(await ask('plain', '/v1/reset', on('api'))).toEqual({
       status: 403,
       detail:
-        'token 1 does not have the verb reset; use an admin token, or a token whose line in the token file names the verb',
+        'token 1 may not use the verb reset; use an admin token, or a token whose line in the token file names the verb',
     });
   });
 
@@ -185,15 +185,15 @@ describe('over RESP', () => {
       [
         'plain',
         'THROTTLE.RESET alice api',
-        /^-NOPERM token 1 does not have the verb reset; use an admin token/,
+        /^-NOPERM token 1 may not use the verb reset; use an admin token/,
       ],
       ['taker', 'THROTTLE alice api', /^\*5/],
       ['taker', 'THROTTLE.MANY alice api 1', /^\*6/],
-      ['taker', 'CL.THROTTLE alice 15 30 60 -1', /^-NOPERM checkout does not have the verb refund/],
+      ['taker', 'CL.THROTTLE alice 15 30 60 -1', /^-NOPERM checkout may not use the verb refund/],
       [
         'taker',
         'THROTTLE.REFUND alice api',
-        /^-NOPERM checkout does not have the verb refund; its verbs are take, peek/,
+        /^-NOPERM checkout may not use the verb refund; its verbs are take, peek/,
       ],
       ['taker', 'THROTTLE.BLOCK alice api 1000', /^-NOPERM/],
       ['giver', 'CL.THROTTLE alice 15 30 60 -1', /^\*5/],
@@ -221,7 +221,7 @@ describe('over RESP', () => {
     const { ask, log } = await open({ tokens: undefined });
     expect(await ask(undefined, ['THROTTLE', 'alice', 'api'])).toMatch(/^\*5/);
     expect(await ask(undefined, ['THROTTLE.RESET', 'alice', 'api'])).toMatch(
-      /^-NOPERM a client without a token does not have the verb reset/,
+      /^-NOPERM a client without a token may not use the verb reset/,
     );
     expect(await ask('boss', ['THROTTLE.RESET', 'alice', 'api'])).toMatch(/^\*5/);
     expect(await ask('plain', ['PING'])).toMatch(/^-WRONGPASS/);

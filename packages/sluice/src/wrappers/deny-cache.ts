@@ -75,7 +75,7 @@ export function denyCache(
   bound('denyCache.maxKeys', maxKeys);
   // A Map keeps insertion order, so the first entry is the oldest.
   const denials = new Map<string, Denial>();
-  /** How many times units or places were given back. A denial that was in flight at such a time may be outdated. */
+  /** How many times units or places were given back. A denial that was in flight when this number changed may be outdated. */
   let givenBack = 0;
 
   function apply(hit: Hit): Promise<Decision> {
@@ -88,8 +88,8 @@ export function denyCache(
   }
 
   /**
-   * Hits that are decided in one step are sent to the store, and their denials are remembered. While one of them is denied, the
-   * hits are decided one by one, so that the cache answers.
+   * Returns a function that sends the hits to the store, which decides them in one step, and remembers their denials. Returns
+   * undefined while one of the hits is denied, so that the hits are decided one by one and the cache can answer.
    */
   function allTaker(this: Store, hits: readonly Hit[]): AllTaker | undefined {
     // A wrapper that copied this object and replaced `apply` must see every hit.
@@ -108,7 +108,7 @@ export function denyCache(
     };
   }
 
-  /** Whether a denial of the store that is still valid applies to the hit. */
+  /** Whether a remembered denial that is still valid applies to the hit. */
   function isDenied(hit: Hit): boolean {
     const denial = denials.get(rowIdOf(hit));
     if (denial === undefined || !isPlain(hit) || denial.plan !== hit.plan.id || !covers(denial, hit))
@@ -126,8 +126,8 @@ export function denyCache(
     }
     const now = systemClock.now();
     if (now >= denial.scoutAt) {
-      // One hit is sent for each unit that was replenished since the denial ended. The last of these hits is the scout. Its peek
-      // shows what the others left.
+      // One hit is sent for each unit that was replenished since the denial ended. The last of these hits is the scout. The
+      // scout's peek shows how many units the other hits have left.
       const nextScoutAt = Math.max(denial.scoutAt, now - MAX_AGE) + replenishTime(hit);
       if (nextScoutAt > now) return scout(hit, id, denial, now);
       denial.scoutAt = nextScoutAt;
@@ -161,7 +161,7 @@ export function denyCache(
   function note(hit: PlainHit, id: string, decision: Decision, before: number, sent: Millis): void {
     const { allowed, remaining, retryAfter, source } = decision;
     if (source !== 'store' || before !== givenBack) return;
-    // This hit took the last unit, so the next hit is likely to be denied and is sent as a scout.
+    // If an allowed hit leaves too few units for another hit like it, the next hit is likely to be denied and is sent as a scout.
     if (allowed ? remaining < hit.cost && !denials.has(id) : retryAfter < Infinity)
       learn(hit, id, decision, sent, systemClock.now(), 0);
   }

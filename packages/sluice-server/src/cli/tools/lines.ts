@@ -9,7 +9,7 @@ import { createGunzip } from 'node:zlib';
 import { UsageError } from '../../config/usage-error.ts';
 
 const CHUNK = 256 * 1024;
-/** Maximum length of a line, in characters. A file with a longer line is not a log. */
+/** Maximum length of a line, in characters. A file with a longer line is rejected, because it is probably not a log. */
 const MAX_LINE = 1024 * 1024;
 
 /**

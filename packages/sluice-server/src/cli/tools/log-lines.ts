@@ -119,7 +119,7 @@ function csvReader(by: string, columns: readonly string[]): ReadLine {
   };
 }
 
-/** Timestamps below this number are in seconds, because in milliseconds they would be before 1973. */
+/** Timestamps below this number are read as seconds, because in milliseconds they would be before 1973. */
 const SECONDS_BELOW = 1e11;
 
 function timeOf(text: string): Millis {

@@ -37,7 +37,7 @@ export function trialOf(args: Args, text: string | undefined): Trial {
   const config = limits.get(args.text('limit') ?? '');
   if (config === undefined)
     throw new UsageError(
-      `--limit must be one of ${[...limits.keys()].join(', ')}; got ${args.text('limit')}`,
+      `--limit must be one of ${[...limits.keys()].join(', ')}; got ${args.text('limit') ?? 'nothing'}`,
     );
   const clock = { time: 0, now: () => clock.time };
   const limit = openLimit(config, memory({ clock }));

@@ -70,7 +70,7 @@ ${bars.join('\n')}
 }
 
 function worstTable(worst: readonly Seen[]): string {
-  if (worst.length === 0) return '<p>No request is denied.</p>';
+  if (worst.length === 0) return '<p>No request was denied.</p>';
   const most = worst[0]?.count ?? 1;
   const rows = worst.map(({ name, count, error }) => {
     const about = error > 0 ? ` (up to ${grouped(error)} fewer)` : '';

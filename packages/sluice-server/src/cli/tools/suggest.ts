@@ -50,7 +50,8 @@ interface Scaling {
 
 function scaling(text: string): Scaling {
   const parts = POLICY.exec(text.trim());
-  if (parts === null) throw new UsageError('--suggest needs a single policy, such as 10/s burst 20');
+  if (parts === null)
+    throw new UsageError(`--suggest needs a single policy, such as 10/s burst 20; got ${text}`);
   const [, number = '', per = '', burst, size = '1', rest = ''] = parts;
   const limit = Number(number.replaceAll('_', ''));
   return {

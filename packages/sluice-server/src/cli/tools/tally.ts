@@ -36,7 +36,7 @@ export class Tally {
   /** Durations longer than `step`, to which `step` may still grow. */
   private longer: readonly Millis[];
 
-  /** Without `step`, the duration of a row grows with the traffic. */
+  /** Without `step`, a row covers one second at first, and longer durations once the traffic would need too many rows. */
   constructor(step?: Millis) {
     const steps = step === undefined ? STEPS : [step];
     this.step = steps[0];

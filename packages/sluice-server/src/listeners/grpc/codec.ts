@@ -19,7 +19,7 @@ export function withFastCodec(method: Method): Method {
   };
 }
 
-/** Tags on the wire: the number of the field, and its type (0: a number, 2: a length and bytes). */
+/** Tags on the wire: the field number and its type (0: an integer, 2: a length followed by bytes). */
 const BYTES_1 = (1 << 3) | 2;
 const BYTES_2 = (2 << 3) | 2;
 const BYTES_3 = (3 << 3) | 2;
@@ -97,10 +97,10 @@ function decodeEntry(bytes: Buffer, start: number, end: number): Entry | undefin
 
 /** Responses with more statuses are encoded by proto-loader. */
 const MAX_STATUSES = 32;
-/** A status or a header has at most 45 bytes. */
+/** The buffer in which responses are encoded. It is large enough, because a status or header takes at most 45 bytes. */
 const scratch = Buffer.allocUnsafe(4096);
 const CODES = { OK: 1, OVER_LIMIT: 2 } as const;
-/** `Unit` in ratelimit.proto. */
+/** Names of the enum `Unit` in ratelimit.proto, ordered by their numbers. */
 const UNITS = ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR', 'WEEK'];
 
 /** Returns undefined for a response with named limits, with metadata, or with many statuses. */

@@ -1,6 +1,6 @@
 /**
- * Protects the gRPC listener below the level of calls: limits the number of connections, and the number of streams that clients
- * reset.
+ * Protects the gRPC listener at the level of connections and streams: limits the number of connections, and the number of streams
+ * that clients reset.
  */
 import { constants, type Http2Server, type Http2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -60,7 +60,7 @@ export function guardSessions(server: Server, options: ListenerOptions): void {
 
   for (const http2Server of http2ServersOf(server)) {
     const admit = admissionTo(http2Server, { max, listener: 'grpc', log });
-    /** Whether the session that Node creates for the current socket exceeds the maximum. */
+    /** Whether the session that Node creates for the current socket exceeds the maximum number of connections. */
     let isFull = false;
     takeOver(http2Server, 'connection', (socket: Socket) => {
       const isAllowed = resets.peek(clientOf(socket)).allowed;

@@ -36,7 +36,7 @@ export function shouldRateLimit(
   if (domain === '') throw invalid('domain must not be empty');
   if (descriptors.length === 0) throw invalid('descriptors must not be empty');
   if (descriptors.length > MAX_DESCRIPTORS)
-    throw invalid(`there must be at most ${MAX_DESCRIPTORS} descriptors`);
+    throw invalid(`there must be at most ${MAX_DESCRIPTORS} descriptors; got ${descriptors.length}`);
   const asked = descriptors.map((one) => readDescriptor(one, maxKey));
   checkDescriptors(grant, domain, asked);
   // On the wire, a request's hits_addend of 0 cannot be distinguished from a missing one.
@@ -64,7 +64,8 @@ function readDescriptor(given: Asked, maxKey: number): Descriptor {
 
 function readLimit({ requestsPerUnit, unit: given }: NonNullable<Asked['limit']>): Descriptor['limit'] {
   const unit = typeof given === 'string' ? unitOf(given) : undefined;
-  if (unit === undefined) throw invalid(`limit has an unknown unit: ${given}`);
+  if (unit === undefined)
+    throw invalid(`limit.unit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or YEAR; got ${given}`);
   return { requestsPerUnit, unit };
 }
 

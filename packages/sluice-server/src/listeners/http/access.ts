@@ -1,4 +1,4 @@
-/** Checks which requests the HTTP listener may answer. */
+/** Checks whether the HTTP listener may answer a request. */
 import type { IncomingMessage } from 'node:http';
 import { secondsOf } from '../auth-attempts.ts';
 import {
@@ -20,7 +20,7 @@ type Access = Pick<
 >;
 
 /**
- * Returns what the client may do. Throws an HttpProblem if the client must send a token, or a Forbidden if it does not have the
+ * Returns what the client may do. Throws an HttpProblem if the client must send a token, or a Forbidden if it may not use the
  * verb.
  */
 export function checkAccess(request: IncomingMessage, verb: TokenVerb, options: Access): Grant {
@@ -78,7 +78,7 @@ const FORWARDED = /^(forwarded|via|x-forwarded(-.*)?|x-real-ip|x-envoy-.*|.*-(cl
 
 /**
  * Matches host names of this machine, which prevents DNS rebinding. A web page can point its own host name to this machine, but
- * browsers then send that name.
+ * the browser then sends that name, which does not match.
  */
 const OWN_NAME = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 

@@ -53,7 +53,7 @@ export function numberOf({ socket }: IncomingMessage): number {
 
 /**
  * Calls `send` for a response while draining. Node closes the connection after a response with `Connection: close`, so only the
- * response to the last request may be such a response. A client that pipelines requests may have sent more of them, so the newest
+ * response to the last request may have this header. A client that pipelines requests may have sent more of them, so the newest
  * response waits until all earlier responses have been sent and until Node has read from all sockets.
  */
 export async function sendInDrain(
@@ -64,7 +64,7 @@ export async function sendInDrain(
 ): Promise<void> {
   const isNewest = (): boolean => (socket as { [REQUESTS]?: number })[REQUESTS] === number;
   if (isNewest()) {
-    // Node assigns the socket to a response after the earlier responses on this connection.
+    // Node assigns the socket to a response once all earlier responses on this connection have been sent.
     if (response.socket === null) await new Promise((resolve) => response.once('socket', resolve));
     await socketsRead();
   }

@@ -1,6 +1,6 @@
 /**
- * Handles POST /json, which is Envoy's ShouldRateLimit in the JSON form of its messages. Status 200 means that the request may
- * pass, and 429 that it is over a limit.
+ * Handles POST /json, which is Envoy's ShouldRateLimit with messages in JSON. Status 200 means that the request may pass, and
+ * status 429 means that it is over a limit.
  */
 import { unitOf } from '../../config/descriptors.ts';
 import type { Metadata, Unit } from '../../config/model.ts';
@@ -24,7 +24,8 @@ export function answerJson(core: Core, body: unknown, maxKey: number, grant: Gra
   if (typeof domain !== 'string' || domain === '') throw invalid('domain must be a non-empty string');
   const list = request.get('descriptors');
   if (!Array.isArray(list) || list.length === 0) throw invalid('descriptors must be a non-empty array');
-  if (list.length > MAX_DESCRIPTORS) throw invalid(`there must be at most ${MAX_DESCRIPTORS} descriptors`);
+  if (list.length > MAX_DESCRIPTORS)
+    throw invalid(`there must be at most ${MAX_DESCRIPTORS} descriptors; got ${list.length}`);
   // In Envoy's messages, a request without hits_addend and one with 0 both mean 1.
   const hitsAddend = uint(request.get('hitsAddend') ?? 0, 'hitsAddend');
   const descriptors = list.map((one) => readDescriptor(one, maxKey));

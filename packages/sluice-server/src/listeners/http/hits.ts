@@ -1,6 +1,6 @@
 /**
- * Handles POST /v1/hits, with which the library's store `remote` decides. Each hit carries its own policies, and may reset or block
- * its key. So the route is off unless the operator turns it on, and clients need the verb `store`.
+ * Handles POST /v1/hits, to which the library's store `remote` sends its hits. Each hit carries its own policies and may reset or
+ * block its key. So the route is off unless the operator turns it on, and clients need the verb `store`.
  */
 import { decideRemoteHits } from 'sluice/remote';
 import type { Core } from '../../core/core.ts';
@@ -9,7 +9,10 @@ import { audit } from '../audit.ts';
 import { JSON_TYPE } from './reply.ts';
 import type { Route } from './routes.ts';
 
-/** The parts of a valid request body that are read here: the texts of plans, and hits that begin with a plan, a verb and a key. */
+/**
+ * The parts of a valid request body that are read here: the texts of plans, and hits that begin with the index of a plan, a verb
+ * and a key.
+ */
 type Asked = readonly [plans: readonly string[], hits: readonly (readonly [number, string, string])[]];
 
 export function hitsRoute({ store }: Core, log: Log): Route {
@@ -18,7 +21,7 @@ export function hitsRoute({ store }: Core, log: Log): Route {
     method: 'POST',
     verb: 'store',
     async answer(_request, _query, body, grant) {
-      // Rejects a body that is not valid.
+      // Rejects if the body is invalid.
       const answers = await decide(body);
       const [plans, hits] = body as Asked;
       for (const [plan, verb, key] of hits)
@@ -30,7 +33,7 @@ export function hitsRoute({ store }: Core, log: Log): Route {
   };
 }
 
-/** The name of a plan's limiter. Undefined if the text is not a plan; then only the hits of that plan failed. */
+/** The name of a plan's limiter. Undefined if the text is not a plan, in which case only the hits of that plan have failed. */
 function nameIn(plan: string): string | undefined {
   try {
     return (JSON.parse(plan) as [string])[0];

@@ -88,7 +88,7 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
     else answer(undefined);
   }
 
-  /** Returns what the client may do. Throws an error that becomes the response unless the request may use the route. */
+  /** Returns what the client may do. If the request may not use the route, throws an error, which becomes the response. */
   function checkRequest(request: IncomingMessage, { method, verb }: Route): Grant {
     checkMethod(request, method);
     if (verb === undefined) return NO_TOKEN;

@@ -149,7 +149,7 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
         if (response.writableNeedDrain) response.destroy();
         else response.end();
       }
-      // Nothing may be written after `end`, even if a slow reader has not received it yet.
+      // Nothing may be written after `end`, even if a slow reader has not received everything yet.
       streams.clear();
     },
   };

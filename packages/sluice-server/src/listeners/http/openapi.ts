@@ -18,22 +18,23 @@ const policies = {
 const cost = byPolicy({
   default: 1,
   description:
-    'Number of units, or an object with a number for each policy by name. In a take, 0 checks without charging, and a policy that is not named costs 1. In a refund, it gets nothing back.',
+    'Number of units, or an object with a number of units for each policy name. In a take, 0 checks without charging, and a policy that the object does not name is charged 1 unit. In a refund, a policy that the object does not name gets nothing back.',
 });
-const charged = byPolicy({ description: 'The units that were charged: the cost of the take.' });
+const charged = byPolicy({ description: 'The units that were charged, which is the cost of the take.' });
 const used = byPolicy({
-  description: 'The units that were used. The charge of a policy that is not named is kept.',
+  description: 'The units that were really used. A policy that the object does not name keeps its charge.',
 });
 const keep = byPolicy({
   description:
-    'How much of each policy must still be free after the take. A number below 1 is a fraction of the limit; a whole number is units.',
+    'How much of each policy must still be free after the take. A number below 1 is a fraction of the limit, and a whole number is a number of units.',
 });
 const className = { type: 'string', description: 'Name of a class in the configuration.' };
-const at = { type: 'number', description: 'The `at` of the decision that made the charge.' };
+const at = { type: 'number', description: 'The field `at` of the decision that made the charge.' };
 const tier = { type: 'string', description: 'Name of a tier in the configuration.' };
 const mode = {
   enum: ['whole', 'partial', 'always'],
-  description: 'Default: the mode in the configuration.',
+  description:
+    'How to charge a cost that exceeds the remaining units: `whole` charges nothing, `partial` charges as many whole units as remain, and `always` charges the cost although the take is denied. Default: the mode in the configuration.',
 };
 const duration = {
   description: "Milliseconds, or a string such as '10m'.",
@@ -67,11 +68,12 @@ const DECISION_MEMBERS = {
   taken: {
     ...number,
     description:
-      'Number of units that were charged. If the policies were charged differently, the largest number.',
+      'Number of units that were charged. If the policies were charged different numbers of units, this is the largest of them.',
   },
   limit: {
     ...units,
-    description: '`limit`, `remaining`, `retryAfter` and `resetAfter` are those of the limiting policy.',
+    description:
+      'The limit of the limiting policy, which `policy` names. `remaining`, `retryAfter` and `resetAfter` are also those of this policy.',
   },
   remaining: units,
   retryAfter: time,
@@ -84,7 +86,7 @@ const DECISION_MEMBERS = {
     description:
       'Time of the charge, in milliseconds since 1970. Pass it to refund, settle and release to correct this charge.',
   },
-  held: { type: 'boolean', description: 'Whether a place is held (concurrency).' },
+  held: { type: 'boolean', description: 'Whether the take holds a place of a concurrency limit.' },
   shadowed: { const: true, description: 'The take would have been denied, but shadow mode let it pass.' },
 };
 const OPTIONAL = ['at', 'held', 'shadowed'];
@@ -105,7 +107,7 @@ const MANY_DECISION = object(
     atomic: {
       type: 'boolean',
       description:
-        'Whether all items were decided in one step. Otherwise, a concurrent call may have been denied by units that were given back.',
+        'Whether all items were decided in one step. If not, the items were charged one after another, and a concurrent call may have been denied because of units that were then given back.',
     },
     decisions: {
       type: 'array',
@@ -126,7 +128,7 @@ const HEADERS = Object.fromEntries(
   ['RateLimit-Policy', 'RateLimit', 'Retry-After'].map((name) => [name, { schema: text }]),
 );
 
-/** An operation on a limit of the configuration or, for some verbs, on policies that the request contains. */
+/** The schema of an operation on a limit, which the request either names or contains as policies. */
 function operation(members: Readonly<Record<string, object>>, optional: readonly string[]): object {
   return {
     ...object({ limit, policies, key, ...members }, ['limit', 'policies', ...optional]),
@@ -144,7 +146,7 @@ const VERBS = {
   ],
   peek: ['Return the decision that take would return, without charging anything', ITEM],
   reserve: [
-    'Charge a key for a turn that may be in the future',
+    'Charge a key now for a turn that may be in the future',
     operation({ ...CHARGE, maxDelay }, ['maxDelay', ...Object.keys(CHARGE)]),
   ],
   refund: ['Give units back, up to the full limit', operation({ cost, tier, at }, ['cost', 'tier', 'at'])],
@@ -190,7 +192,7 @@ const STATUS = {
   schema: { enum: ['200', '429'] },
   description: 'Status code of the response to a denied take. Default: 200.',
 };
-const DENIED = 'The take was denied and the request had status=429.';
+const DENIED = 'The take was denied, and the request had the query parameter status=429.';
 
 function verbPath(verb: Verb): object {
   const [summary] = VERBS[verb];
@@ -227,7 +229,7 @@ function takeManyPath(): object {
   return {
     post: {
       operationId: 'takeMany',
-      summary: 'Charge several keys, all or none of them',
+      summary: 'Charge several keys: either all of them or none',
       parameters: [STATUS],
       requestBody: { required: true, ...content(object({ items })) },
       responses: { 200: answer, 429: { ...answer, description: DENIED }, ...refusals },

@@ -41,7 +41,7 @@ export interface Operation {
  */
 const MAX_COST = 2 ** 53;
 
-/** Members that each verb accepts. `policies` stands for a limit that is not in the configuration. */
+/** Members that each verb accepts. `policies` replaces `limit` in a request that contains its own policies. */
 const MEMBERS: Readonly<Record<Verb | 'item', readonly string[]>> = {
   take: ['limit', 'policies', 'key', 'cost', 'tier', 'mode', 'keep', 'class'],
   peek: ['limit', 'policies', 'key', 'cost', 'tier', 'keep', 'class'],
@@ -80,7 +80,10 @@ export function readOperation(verb: Verb | 'item', value: unknown, maxKey: numbe
     checkUnits('used', used);
   }
   if (keep !== undefined && !isByPolicy(keep))
-    throw new HttpProblem('bad-request', `keep must be a number, or numbers by policy; got ${shown(keep)}`);
+    throw new HttpProblem(
+      'bad-request',
+      `keep must be a number, or an object with a number for each policy; got ${shown(keep)}`,
+    );
   if (name !== undefined && typeof name !== 'string')
     throw new HttpProblem('bad-request', `class must be a string; got ${shown(name)}`);
   if (at !== undefined && typeof at !== 'number')
@@ -130,7 +133,7 @@ function checkDuration(member: string, value: unknown): void {
     );
 }
 
-/** Validates a number of units, or numbers of units by the names of policies. The library checks the names. */
+/** Validates a number of units, or an object with a number of units for each policy name. The library checks the names. */
 function checkUnits(member: string, value: unknown): asserts value is NonNullable<ByPolicy> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     for (const [name, units] of Object.entries(value)) checkNumber(`${member}.${name}`, units);

@@ -91,9 +91,9 @@ function accepts(header: string, how: string): boolean {
   });
 }
 
-const UNBUILT = `Sluice: this server decides rate limits.
+const UNBUILT = `This is a Sluice server, which checks rate limits.
 
   curl -d '{"limit":"api","key":"alice"}' http://localhost:8080/v1/take
 
-GET /openapi.json describes all endpoints. The page was not built; to build it: npm run build -w sluice-playground
+GET /openapi.json describes all endpoints. The page was not built. To build it, run: npm run build -w sluice-playground
 `;

@@ -19,8 +19,8 @@ export interface Route {
   /** The verb that a client needs to use the route. Undefined for a route that is open to everyone. */
   readonly verb: TokenVerb | undefined;
   /**
-   * `query`: the text after '?' in the URL. `body`: the parsed body of a POST request. `grant`: what the client may do. The client
-   * has the route's verb.
+   * Answers a request from a client that may use the route's verb. `query` is the text after '?' in the URL, `body` is the parsed
+   * body of a POST request, and `grant` is what the client may do.
    */
   answer(request: IncomingMessage, query: string, body: unknown, grant: Grant): MaybePromise<Reply>;
 }
@@ -74,7 +74,8 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
 function statusOfDenial(query: string): number {
   if (query === '') return 200;
   const status = new URLSearchParams(query).get('status') ?? '200';
-  if (status !== '200' && status !== '429') throw new HttpProblem('bad-request', 'status must be 200 or 429');
+  if (status !== '200' && status !== '429')
+    throw new HttpProblem('bad-request', `status must be 200 or 429; got ${status.slice(0, 40)}`);
   return Number(status);
 }
 

@@ -1,6 +1,6 @@
 /**
- * Handles POST /v1/take and the routes of the other verbs, for one operation or a list that is answered in order, and
- * /v1/take-many, for items that are charged all or nothing.
+ * Handles POST /v1/take and the routes of the other verbs. The body is one operation, or a list of operations that are answered
+ * in order. Also handles /v1/take-many, which charges either all of its items or none.
  */
 import { type Decision, type MaybePromise, SluiceError } from 'sluice';
 import { rateLimitHeaders } from 'sluice/http';
@@ -26,7 +26,10 @@ export interface V1Options {
   readonly log: Log;
 }
 
-/** Maximum number of items of /v1/take-many. The store decides on them in one step, in which it decides on nothing else. */
+/**
+ * Maximum number of items of /v1/take-many. The store decides on all of them in one step, and other requests wait until that step
+ * is complete.
+ */
 const MAX_ITEMS = 100;
 
 /** Answers a single operation synchronously if the store decides synchronously. */
@@ -38,7 +41,7 @@ export function answerV1(core: Core, verb: Verb, body: unknown, options: V1Optio
   );
 }
 
-/** Answers /v1/take-many, whose items are charged all or nothing. */
+/** Answers /v1/take-many, which charges either all items or none. */
 export function answerMany(core: Core, body: unknown, options: V1Options): MaybePromise<Reply> {
   const { maxKey, denied, grant } = options;
   const { items, ...others } = (typeof body === 'object' && body !== null ? body : {}) as Record<
@@ -49,7 +52,7 @@ export function answerMany(core: Core, body: unknown, options: V1Options): Maybe
   if (!Array.isArray(items) || items.length === 0 || unknown !== undefined)
     throw new HttpProblem('bad-request', 'the body must be an object with a non-empty list: {"items": […]}');
   if (items.length > MAX_ITEMS)
-    throw new HttpProblem('too-large', `items must have at most ${MAX_ITEMS} items; got ${items.length}`);
+    throw new HttpProblem('too-large', `the list must have at most ${MAX_ITEMS} items; got ${items.length}`);
   const operations = checkAll(core, 'item', items, maxKey, grant);
   const many = operations.map(({ limit, key, cost, tier, keep, class: name }) => ({
     limit,

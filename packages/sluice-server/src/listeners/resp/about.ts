@@ -79,7 +79,10 @@ export function commandCommand(commands: Commands): Command {
               .map(([name, command]) => [name, docs(protocol, command)]),
           );
         default:
-          throw new RespError('ERR', `unknown subcommand '${sub.slice(0, 40)}' of COMMAND`);
+          throw new RespError(
+            'ERR',
+            `unknown subcommand '${sub.slice(0, 40)}'; COMMAND accepts COUNT, LIST, INFO and DOCS`,
+          );
       }
     },
   };
@@ -87,7 +90,7 @@ export function commandCommand(commands: Commands): Command {
 
 /**
  * Describes a command for COMMAND: name, arity including the name (negative if it is a minimum), flags, positions of the first
- * and last key, step between keys, and four lists that are empty here.
+ * and last key, step between keys, and four lists, which are always empty here.
  */
 function entry(
   protocol: Protocol,

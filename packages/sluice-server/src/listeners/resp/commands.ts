@@ -172,7 +172,10 @@ const clientCommand: Command = {
       case 'no-touch':
         return OK;
       default:
-        throw new RespError('ERR', `unknown subcommand '${sub.slice(0, 40)}' of CLIENT`);
+        throw new RespError(
+          'ERR',
+          `unknown subcommand '${sub.slice(0, 40)}'; CLIENT accepts ID, SETNAME, GETNAME, SETINFO and INFO`,
+        );
     }
   },
 };

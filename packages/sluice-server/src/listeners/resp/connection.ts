@@ -25,7 +25,7 @@ export interface Service {
   readonly bounds: Bounds;
   /** Whether clients must authenticate first. */
   readonly requiresAuth: boolean;
-  /** What clients may do before they authenticate, if they need not authenticate. */
+  /** What a client may do without a token. Used only if `requiresAuth` is false. */
   readonly openGrant: Grant;
   /** A connection is closed if its client sends nothing for this long. 0 means never. */
   readonly idleTimeout: Millis;
@@ -44,8 +44,9 @@ export interface Connection {
   /** Closes the connection if its client has been inactive for too long. `now` is monotonic time. */
   checkTimeouts(now: Millis): void;
   /**
-   * Serves the client for another `grace` ms. Then answers everything that has arrived, stops reading and closes the connection. If
-   * the client keeps sending, it stops reading after twice that time or, if it cannot keep up, after another `lastReads` ms.
+   * Serves the client for another `grace` ms. Then answers everything that has arrived, stops reading and closes the connection.
+   * If the client keeps sending, the connection stops reading after twice the grace period or, if it cannot keep up with the
+   * client, another `lastReads` ms later.
    */
   drain(grace: Millis, lastReads: Millis): void;
 }
@@ -56,7 +57,10 @@ const MAX_WAITING = 1000;
 const MAX_HELD = 1024 * 1024;
 /** Size, in bytes, at which replies are written before the turn ends. */
 const WRITE_AT = 64 * 1024;
-/** Milliseconds for the client to read the last reply and close. Resetting the connection would discard that reply. */
+/**
+ * Milliseconds that the client has to read the last reply and close the connection. Resetting the connection would discard that
+ * reply.
+ */
 const LINGER = 2000;
 /** Bounds of commands from clients that have not authenticated. */
 const UNAUTHENTICATED: Bounds = { maxArguments: 10, maxBytes: 4096 };
@@ -112,7 +116,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   let isWriting = false;
   /** Whether the connection closes as soon as everything that has arrived is answered. */
   let isLastRound = false;
-  /** Whether the last round has taken so long that its client seems to send commands without end. */
+  /** Whether the last round has taken so long that the client seems to send commands without end. */
   let isOverdue = false;
   let isAwaitingQuiet = false;
   /** Whether the connection was blocked since `awaitQuiet` was last called, so that unread commands may be waiting. */
@@ -249,7 +253,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     write();
   }
 
-  /** Ends the grace period of a drain. */
+  /** Starts the last round of a drain, after the grace period. */
   function startLastRound(grace: Millis, lastReads: Millis): void {
     isLastRound = true;
     idle = setTimeout(() => {
@@ -261,9 +265,9 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   }
 
   /**
-   * Stops reading if nothing arrives in two turns of the event loop or, if the last round is overdue, if everything that arrives in
-   * two turns is read. Node reads from all sockets in each turn, so everything that has arrived by then is answered, even if the
-   * process was stalled.
+   * Waits for two turns of the event loop, then stops reading if nothing has arrived. If the last round is overdue, it is enough
+   * that everything that has arrived was read. Node reads from all sockets in each turn, so everything that has arrived by then
+   * is answered, even if the process was stalled.
    */
   function awaitQuiet(): void {
     if (isAwaitingQuiet) return;

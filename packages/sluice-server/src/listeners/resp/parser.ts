@@ -64,7 +64,7 @@ export class RespParser {
     return this.received < this.args.length || this.at < this.text.length;
   }
 
-  /** The next command, or undefined if more input is needed. Throws a ProtocolError. */
+  /** The next command, or undefined if more input is needed. Throws a ProtocolError if the input is invalid. */
   next(): string[] | undefined {
     return this.received < this.args.length ? this.goOn() : this.begin();
   }

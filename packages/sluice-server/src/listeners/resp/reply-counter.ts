@@ -5,7 +5,7 @@ import type { Service } from './connection.ts';
 export type Code = 'ok' | 'error';
 
 export interface ReplyCounter {
-  /** Reports replies to `name`, the first of whose commands started at `start`. */
+  /** Reports `times` replies to the command `name`. The first of these commands started at `start`. */
   report(name: string, code: Code, times: number, start: Millis): void;
   /** Counts a reply. Consecutive replies with the same command and code are reported together. */
   count(name: string, code: Code, start: Millis): void;

@@ -19,8 +19,8 @@ import { readWithSharedBuffer } from './socket.ts';
 
 const MAX_ARGUMENTS = 1024;
 /**
- * Milliseconds for which connections are still served while draining. RESP has no message that asks a client to close its connection,
- * so a client that stops sending within this time gets a reply to every command.
+ * Milliseconds for which connections are still served while draining. RESP has no message that asks a client to close its
+ * connection. A client that stops sending within this time gets a reply to every command.
  */
 const DRAIN_GRACE = 500;
 /** Milliseconds between checks for inactive connections. */
@@ -138,7 +138,7 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
   };
 }
 
-/** What a client may do that has not sent a token, if the listener requires none. */
+/** What a client without a token may do, if the listener does not require one. */
 function grantWithoutToken({ adminTokens, adminWithoutToken, tls, address }: ListenerOptions): Grant {
   if (adminTokens !== undefined) return NO_TOKEN;
   if (tls?.ca !== undefined) return CERTIFIED;

@@ -62,7 +62,7 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
   ];
 }
 
-/** The words that may follow the cost, each with a value. */
+/** The options that may follow the cost. A value follows the name of each option. */
 export const TAKE_OPTIONS = ['tier', 'class'] as const;
 
 type Option = 'tier' | 'class' | 'maxdelay';
@@ -73,7 +73,11 @@ export function optionsOf(words: readonly string[], names: readonly Option[]): A
   const found = new Map<Option, string>();
   for (let i = hasCost ? 1 : 0; i < words.length; i += 2) {
     const name = names.find((one) => one === words[i].toLowerCase());
-    if (name === undefined || found.has(name)) throw new RespError('ERR', 'syntax error');
+    if (name === undefined || found.has(name))
+      throw new RespError(
+        'ERR',
+        `syntax error at '${words[i].slice(0, 40)}'; accepts ${names.join(', ').toUpperCase()}, each once and with a value`,
+      );
     found.set(name, textOf(words[i + 1]));
   }
   const delay = found.get('maxdelay');
@@ -89,11 +93,11 @@ export function optionsOf(words: readonly string[], names: readonly Option[]): A
 
 const UNITS = /^\d{1,15}(\.\d{1,15})?$/;
 
-/** Parses a cost, which is a number such as '3' or numbers by policy such as 'requests=1,tokens=4200'. */
+/** Parses a cost, which is a number such as '3', or a list of policies with their numbers such as 'requests=1,tokens=4200'. */
 export function costOf(word: string): NonNullable<AskOptions['cost']> {
   if (UNITS.test(word)) return Number(word);
   const parts = word.split(',').map((part) => {
-    // Names may contain '=', and numbers do not.
+    // Names may contain '=', but numbers cannot.
     const end = part.lastIndexOf('=');
     return [textOf(part.slice(0, Math.max(end, 0))), part.slice(end + 1)] as const;
   });
@@ -101,7 +105,7 @@ export function costOf(word: string): NonNullable<AskOptions['cost']> {
   if (names.has('') || names.size < parts.length || !parts.every(([, units]) => UNITS.test(units)))
     throw new RespError(
       'ERR',
-      `cost must be a number, 0 or more, or numbers by policy such as requests=1,tokens=4200; got '${word.slice(0, 40)}'`,
+      `cost must be a number of 0 or more, or a list of policies such as requests=1,tokens=4200; got '${word.slice(0, 40)}'`,
     );
   return Object.fromEntries(parts.map(([name, units]) => [name, Number(units)]));
 }

@@ -56,7 +56,7 @@ export function verbCommands(core: Core, maxKey: number, log: Log): readonly (re
     ),
     verbCommand(
       'reserve',
-      `Charges a key for a turn that may be in the future. ${FIVE}, and a sixth integer is the delay in milliseconds, or -1 if nothing was booked.`,
+      `Charges a key now for a turn that may be in the future. ${FIVE}, and a sixth integer is the delay in milliseconds, or -1 if nothing was booked.`,
       `${cost} [CLASS class] [MAXDELAY milliseconds]`,
       [0, 7],
       (limit, key, rest) => core.reserve(limit, key, optionsOf(rest, [...TAKE_OPTIONS, 'maxdelay'])),
@@ -112,7 +112,7 @@ export function verbCommands(core: Core, maxKey: number, log: Log): readonly (re
 
 function manyCommand(core: Core, keyOf: (bytes: string) => string): Command {
   return {
-    summary: `Takes from several keys, all or nothing. ${FIVE}, and a sixth integer is 1 if all items were decided in one step, otherwise 0.`,
+    summary: `Charges several keys: either all of them or none. ${FIVE}, and a sixth integer is 1 if all items were decided in one step, otherwise 0.`,
     usage: 'key limit cost [key limit cost ...]',
     arity: [3, 3 * MAX_ITEMS],
     hasKey: true,

@@ -25,7 +25,7 @@ export interface Metrics {
   failed(fault: StoreFault): void;
   /** Records that the circuit breaker of the store has opened or closed. */
   breaker(isOpen: boolean): void;
-  /** Counts a request that was answered. `times` is the number of such requests with the same duration. Default 1. */
+  /** Counts an answered request. `times` is the number of requests to count, all with this duration. Default 1. */
   answered(listener: string, route: string, code: string, took: Millis, times?: number): void;
   /** Counts a reload of the configuration. */
   reloaded(isGood: boolean): void;

@@ -158,7 +158,7 @@ function shown({ traceId, spanId, parentId, name, start, end, attributes, error 
   };
 }
 
-/** Converts to nanoseconds, exact to a microsecond, because a number cannot hold more digits. */
+/** Formats a time in nanoseconds. It is exact only to the microsecond, because a number cannot hold more digits. */
 function nanos(millis: Millis): string {
   return `${Math.round(millis * 1000)}000`;
 }

@@ -1,4 +1,7 @@
-/** How often the rounds of a store try again, and how long they wait. */
+/**
+ * Retries of stores that use compare-and-swap. A round decides all hits that wait for a row, and makes another attempt if another
+ * process has changed the row.
+ */
 import type { Millis } from '../../engine/contract.ts';
 import { StoreUnavailable } from '../../internal/errors.ts';
 

@@ -89,8 +89,8 @@ export function inBatches<Request, Answer>(
 }
 
 /**
- * Runs a function when the promises that are settled in this tick have been handled. A caller that has just got its answer may
- * make its next request by then. Outside Node, the function runs after the promises that are settled already.
+ * Runs a function after all promises that settle in this tick have been handled, so that a caller that has just received its
+ * answer can make its next request first. Outside Node, the function waits only for promises that have already settled.
  */
 function atEndOfTick(run: () => void): void {
   const { process } = globalThis as { process?: { nextTick?: (run: () => void) => void } };

@@ -33,10 +33,12 @@ export interface CasService<Version = unknown> {
   putMany?(puts: readonly CasPut<Version>[]): MaybePromise<readonly boolean[]>;
   /**
    * Writes several different keys in one atomic step and returns true, or writes nothing and returns false if one of them no
-   * longer has its version. Optional. With it, `takeMany` charges all keys or none.
+   * longer has its version. Optional. With it, `takeMany` charges all keys or none in one atomic step.
    */
   putAll?(puts: readonly CasPut<Version>[]): MaybePromise<boolean>;
-  /** Returns the service's time in milliseconds since 1970. Optional, like `now` in the result of `get`. */
+  /**
+   * Returns the service's time in milliseconds since 1970. Optional. Instead, the result of `get` may contain the time as `now`.
+   */
   now?(): MaybePromise<Millis>;
 }
 
@@ -100,7 +102,9 @@ export function serviceStore<Version>(
   return { ...guarded(rowsOn(service, clock, !isPerRequest), options, isPerRequest), backend };
 }
 
-/** The rows of a service. `clock` replaces the service's time. `sharesCalls`: requests of one tick may share a call. */
+/**
+ * The rows of a service. `clock` replaces the service's time. If `sharesCalls` is true, requests of one tick may share a call.
+ */
 export function rowsOn<Version>(
   service: CasService<Version>,
   clock: { now(): Millis } | undefined,

@@ -25,8 +25,8 @@ export function deadlineOf({ deadline }: ResilientOptions, byDefault: Millis): M
 }
 
 /**
- * `isPerRequest`: the runtime ties calls and timers to the request that started them, so a hit must not depend on those of another
- * request. Hits then share neither rounds nor timers.
+ * If `isPerRequest` is true, hits share neither rounds nor timers. This is for runtimes that tie calls and timers to the request
+ * that started them, where a hit must not depend on another request's calls or timers.
  */
 export function guarded(rows: Rows, options: GuardedOptions, isPerRequest = false): Store<Promise<Decision>> {
   const { denyCache, clock, ...rest } = options;

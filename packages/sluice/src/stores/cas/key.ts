@@ -6,11 +6,11 @@ import type { Plan } from '../../engine/contract.ts';
 
 const LONGEST = 200;
 
-/** Matches characters that are escaped as their UTF-16 code unit. In names, the separator is also escaped. */
+/** Matches characters that are escaped as their UTF-16 code unit. In a limiter's name, `:`, `#` and `@` are also escaped. */
 const ODD = /[^!-$&-~]/g;
 const ODD_IN_NAME = /[^!"$&-9;-?A-~]/g;
 
-/** The start of the key names of each plan, because escaping takes longer than looking it up. */
+/** Caches the start of each plan's key names, because escaping takes longer than a lookup. */
 const prefixes = new WeakMap<Plan, string>();
 
 /** The full key name, which may be too long for a service. */

@@ -19,7 +19,7 @@ interface Sighting {
 
 /** Maximum number of rows with a future timestamp to remember. If a row is forgotten, its callers only wait longer. */
 const REMEMBERED = 10_000;
-/** Synchronized clocks differ by less than this. */
+/** A timestamp that is further in the future than this causes a warning. Synchronized clocks differ by less. */
 const SUSPICIOUS: Millis = 10_000;
 
 /** `about` identifies the store in a warning about clock skew. */

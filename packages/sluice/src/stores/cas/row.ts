@@ -29,7 +29,7 @@ const SHARED = 1024;
 let shared = new ArrayBuffer(SHARED);
 let used = 0;
 
-/** Stands for the variable-length rows of a plan that has none. */
+/** Passed as the variable-length rows of a plan that has none. */
 const NO_ROWS = new RowHeap();
 
 interface Value {
@@ -69,7 +69,7 @@ export function writtenAt(numbers: Cells | undefined): Millis {
   return numbers?.[WRITTEN] ?? 0;
 }
 
-/** How long a row must still be kept, in milliseconds, so that it can be written again unchanged. */
+/** How many more milliseconds a row must be kept. Used when the row is written again unchanged. */
 export function expiresIn(numbers: Cells | undefined, now: Millis): Millis {
   return Math.max(Math.ceil((numbers?.[EXPIRES] ?? 0) - now), 1);
 }
@@ -89,7 +89,7 @@ export function decideAll(
 
 const isReadOrTake = ({ verb }: Hit): boolean => verb === 'take' || verb === 'peek';
 
-/** Whether the value has no section but that of this plan, and the section no variable-length rows. */
+/** Whether the value has no section other than this plan's, and the plan has no variable-length rows. */
 function isSimple(plan: Plan, stored: Cells | undefined): boolean {
   const { mark, isVariable } = layoutOf(plan);
   if (isVariable) return false;
@@ -99,7 +99,7 @@ function isSimple(plan: Plan, stored: Cells | undefined): boolean {
   );
 }
 
-/** Makes the decisions of `decideInOrder` in less time, because it works on a single copy of the value. */
+/** Makes the same decisions as `decideInOrder`, but faster, because it works on a single copy of the value. */
 function decideOnCopy(hits: readonly Hit[], stored: Cells | undefined, now: Millis, keep: Millis): Outcome {
   const [{ plan }] = hits;
   const value = newValue(CELLS + plan.width);
@@ -117,7 +117,7 @@ function decideOnCopy(hits: readonly Hit[], stored: Cells | undefined, now: Mill
   return { decisions, change: finished(value, value[1], expires, now, keep) };
 }
 
-/** Whether the cells differ from those that are stored, which are zeros if nothing is stored. */
+/** Whether the cells differ from the stored cells. If nothing is stored, all stored cells count as zero. */
 function isChanged(stored: Cells | undefined, value: Cells): boolean {
   for (let i = CELLS; i < value.length; i++) if (value[i] !== (stored?.[i] ?? 0)) return true;
   return false;
@@ -130,14 +130,14 @@ function decideInOrder(hits: readonly Hit[], stored: Cells | undefined, now: Mil
   for (const hit of hits) {
     const { plan, verb } = hit;
     const { mark } = layoutOf(plan);
-    // Earlier hits of the same round may also have changed the value.
+    // A reset has an effect if a value is stored, or if an earlier hit of this round has changed the value.
     if (verb === 'reset' && (stored !== undefined || changed)) {
       value.blockedUntil = 0;
       value.sections.clear();
       changed = true;
     }
     if (verb === 'block') {
-      // To end a block (`span` is 0), 0 is stored: the current time would still block the key if the clock went back.
+      // To end a block (`span` is 0), 0 is stored, because the current time would still block the key if the clock went back.
       value.blockedUntil = hit.span > 0 ? now + hit.span : 0;
       changed = true;
     }
@@ -213,8 +213,8 @@ function finished(
 }
 
 /**
- * Creates a value of zeros. Small values share a buffer, because creating a buffer takes longer than deciding. The buffer is
- * small as well, because a value that is remembered keeps all of it in memory.
+ * Creates a value of zeros. Small values share a buffer, because creating a buffer takes longer than deciding. The shared buffer
+ * is also small, because a remembered value keeps the whole buffer in memory.
  */
 function newValue(length: number): Cells {
   const bytes = 8 * length;

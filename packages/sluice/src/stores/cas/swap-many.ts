@@ -1,6 +1,6 @@
 /**
- * Takes from several rows, all or none, in one step: reads the rows, decides in this process, and writes all of them only if none
- * has changed since.
+ * Takes from several rows in one step, either from all of them or from none. Reads the rows, decides in this process, and writes
+ * the rows only if none of them has changed since.
  *
  * Takes that have a row in common wait while a round is under way, and the next round decides all of them with one read and one
  * write. So processes compete for rows, but callers within a process do not.
@@ -42,14 +42,14 @@ interface Copy {
   numbers: Cells | undefined;
   /** The value to write. Undefined if nothing has changed. */
   change: Outcome['change'];
-  /** True if an allowed take relies on the row, so that the row must not have changed even if it is not charged. */
+  /** True if an allowed take relies on the row. Such a row must not have changed since it was read, even if it is not charged. */
   isRelevant: boolean;
 }
 
 /** Maximum number of groups in a round. */
 const SIZE = 50;
 
-/** The parameters after `putAll` are those of `swapStore`. */
+/** `timeOf` computes a row's time (see row-time.ts). `keep` and `deadline` are the same as in `swapStore`. */
 export function manyTaker(
   rows: Rows,
   putAll: NonNullable<Rows['putAll']>,
@@ -98,7 +98,7 @@ export function manyTaker(
       queue.since = performance.now();
       try {
         const lost = await round(batch);
-        // After a contested round, gives other processes a turn, while takes of this process accumulate.
+        // After a contested round, pauses to give other processes a turn. Takes of this process accumulate meanwhile.
         if (lost > 1) await pause(lost);
       } catch (error) {
         // A write that failed may have been applied nevertheless, so it is not repeated.
@@ -142,9 +142,9 @@ export function manyTaker(
     const keys = await Promise.all(ids.map(async (id) => (isLong(id) ? digestOf(id) : id)));
     const getAll = (isSure: boolean) => Promise.all(keys.map(async (key) => rows.get(key, isSure)));
     let all = await getAll(mustRead);
-    // A row that is not remembered may exist, and then the attempt would be in vain.
+    // A row that is not remembered may exist nevertheless, and then the attempt would fail.
     if (all.some(({ sure, version }) => !sure && version === undefined)) all = await getAll(true);
-    // All rows are decided at the same time.
+    // All rows are decided for the same instant.
     const now = Math.max(...all.map((found) => found.now));
     return new Map(ids.map((id, i) => [id, copyOf(keys[i], { ...all[i], now })]));
   }
@@ -180,7 +180,10 @@ function isAllowed(decisions: readonly Decision[]): boolean {
   return decisions.every(({ allowed }) => allowed);
 }
 
-/** The rows to write. If there are any, rows that only had to allow a take are written unchanged, which compares their version. */
+/**
+ * The rows to write. If there are any, rows on which an allowed take relies are also written, unchanged, because a write fails if
+ * the version has changed.
+ */
 function writesOf(copies: ReadonlyMap<string, Copy>): Write[] {
   const all = [...copies.values()];
   if (all.every(({ change }) => change === undefined)) return [];

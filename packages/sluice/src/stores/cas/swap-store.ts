@@ -70,10 +70,10 @@ interface Line {
 }
 
 /**
- * `steady` computes a row's time, which never goes back, even if the clocks of several processes differ. `keep` is how long a row
- * is kept after it is fully replenished. `deadline` is how long a caller waits. After that, its hit is not tried again, because
- * work for callers that have given up would delay the callers that still wait. `sharesRounds` is false if each hit must be decided
- * in a round of its own.
+ * If `steady` is true, the time of a row never goes back, even if the clocks of several processes differ. `keep` is how long a
+ * row is kept after it is fully replenished. `deadline` is how long a caller waits. After that, its hit is not tried again,
+ * because work for callers that have given up would delay the callers that still wait. If `sharesRounds` is false, each hit is
+ * decided in a separate round.
  */
 export function swapStore(
   rows: Rows,
@@ -119,7 +119,7 @@ export function swapStore(
     for (const line of started) serve(line);
   }
 
-  /** Begins a round with the hits that wait. If none do, the line ends. */
+  /** Begins a round with the waiting hits. If no hits are waiting, removes the line. */
   function serve(line: Line): void {
     const { id, key, waiting: batch } = line;
     if (batch.length === 0) {
@@ -202,20 +202,20 @@ export function swapStore(
     );
   }
 
-  /** Makes another attempt after a conflict, with a row that is read then. */
+  /** Makes another attempt after a conflict. Reads the row again for it. */
   async function tryAgain(line: Line, key: string, batch: Pending[], lost: number): Promise<void> {
     if (lost > 1) await pause(lost);
     if (removeOverdue(batch)) find(line, key, batch, true, lost);
     else end(line, lost);
   }
 
-  /** A write that failed may have been applied nevertheless, so it is not repeated. */
+  /** Rejects the hits of a round. A write that failed may have been applied nevertheless, so it is not repeated. */
   function fail(line: Line, batch: readonly Pending[], error: unknown): void {
     for (const { reject } of batch) reject(error);
     serve(line);
   }
 
-  /** Ends a round. After a contested round, gives other processes a turn, while hits of this process accumulate. */
+  /** Ends a round. After a contested round, pauses to give other processes a turn. Hits of this process accumulate meanwhile. */
   function end(line: Line, lost: number): void {
     if (lost > 1) void pause(lost).then(() => serve(line));
     else serve(line);
@@ -246,8 +246,8 @@ export function swapStore(
 }
 
 /**
- * Whether a failed write has returned a row on which another attempt may succeed. If the version is still the one that was found, the
- * row may be locked, and its writer is about to replace it.
+ * Whether a failed write returned a row with which another attempt may succeed. If the row still has the version that was found,
+ * another writer may have locked the row and be about to replace it.
  */
 function isNews(instead: Found | boolean, found: Found): instead is Found {
   return typeof instead === 'object' && (instead.sure || instead.version !== found.version);

@@ -45,7 +45,7 @@ export function d1(database: D1Database, options: D1Options = {}): Store<Promise
 
 function checkDatabase(given: unknown): void {
   const has = (name: string): boolean => typeof (given as Record<string, unknown>)?.[name] === 'function';
-  // A database that is used synchronously has `exec` and `prepare`, too.
+  // A D1 database has `batch`, and a session of it has no `exec`. A synchronous SQLite database has `exec` and no `batch`.
   if (has('prepare') && (has('batch') || !has('exec'))) return;
   const words = has('prepare')
     ? "is not a database of Cloudflare; for node:sqlite, better-sqlite3 or bun:sqlite, use sqlite(database) from 'sluice/sqlite'"

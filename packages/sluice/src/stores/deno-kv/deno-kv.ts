@@ -77,7 +77,7 @@ function serviceOn(kv: DenoKv, prefix: string): CasService<string> {
       transaction
         // A versionstamp of null means that the key must not exist.
         .check({ key: [prefix, key], versionstamp: version ?? null })
-        // A value may share its buffer with other values, and a copy of the view would include all of them.
+        // A value may be a view of a buffer that it shares with other values. `slice` copies only this value.
         .set([prefix, key], value.slice(), { expireIn: expiresInMs });
     try {
       return (await transaction.commit()).ok;

@@ -1,6 +1,6 @@
 /**
- * The Durable Object that decides for Workers. A Worker sends it a hit, and the object decides on the row in its storage. So a check
- * is one request, and callers of a key in all Workers wait in one queue instead of competing.
+ * The Durable Object that decides for Workers. A Worker sends it a hit, and the object decides on the row in its storage. So a
+ * check is one request, and callers of the same key wait in one queue, in whichever Worker they run, instead of competing.
  */
 import { algorithmsByName } from '../../algorithms/by-name.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../../engine/contract.ts';
@@ -37,7 +37,7 @@ export interface DurableObjectNamespace {
   };
 }
 
-/** A hit, and the time of a clock that replaces the object's. */
+/** A hit and, if the Worker's store has its own clock, the time of that clock, which replaces the object's time. */
 interface Question {
   readonly ask: Ask;
   readonly now?: Millis | undefined;

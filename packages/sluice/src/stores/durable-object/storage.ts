@@ -61,7 +61,7 @@ export function storageService(storage: DurableObjectStorage): CasService<string
       const current = puts.filter((_, i) => isCurrent[i]);
       for (const part of partsOf(current)) {
         const entries = part.map(({ key, value, expiresInMs }) => {
-          // A value may share its buffer with other values, and a copy of the view would include all of them.
+          // A value may be a view of a buffer that it shares with other values. `slice` copies only this value.
           const row: Row = { value: value.slice(), version, expires: Date.now() + expiresInMs };
           return [PREFIX + key, row] as const;
         });

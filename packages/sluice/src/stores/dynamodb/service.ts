@@ -54,7 +54,8 @@ export function dynamodbService(client: DynamodbClient, table: string): CasServi
       const { name, $metadata } = (error ?? {}) as Failure;
       if (name !== 'ConditionalCheckFailedException') throw error;
       if ($metadata?.attempts === 1) return false;
-      // The client has sent the write more than once. If its first attempt was applied, the second one found another version.
+      // The client has sent the write more than once. If the first attempt was applied, a later attempt found the new version and
+      // failed.
       if ((await get(key))?.version === version) return true;
       throw new StoreUnavailable('connection', error);
     }

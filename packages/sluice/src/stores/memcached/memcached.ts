@@ -9,7 +9,7 @@ import type { Connection } from './connection.ts';
 
 export interface MemcachedOptions extends GuardedOptions {}
 
-/** The server treats a larger number of seconds as an instant since 1970. */
+/** The server treats a larger number of seconds as a Unix timestamp. */
 const MONTH = 30 * 86_400;
 /** The server counts whole seconds and reads its clock about once a second, so it may be two seconds behind, or more if busy. */
 const SLACK = 3;
@@ -34,6 +34,6 @@ function serviceOn(connection: Connection): CasService<string> {
 
 function expiryOf(expiresInMs: Millis): number {
   const seconds = Math.ceil(expiresInMs / 1000) + SLACK;
-  // The instant is a 32-bit number.
+  // A timestamp must fit into 32 bits, including the sign.
   return seconds > MONTH ? Math.min(Math.ceil(Date.now() / 1000) + seconds, 2 ** 31 - 1) : seconds;
 }

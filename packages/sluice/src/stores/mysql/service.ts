@@ -10,7 +10,8 @@ export function mysqlService({ run, transaction }: Connections, table: string): 
   const countWrites = cleaner(async (limit) => (await run(statements.clean(limit), [])).affectedRows);
 
   async function getMany(keys: readonly string[]): Promise<CasFound<string>[]> {
-    // A power of two, so that a connection keeps few prepared statements. A key may be named twice.
+    // The number of keys is rounded up to a power of two, so that a connection keeps few prepared statements. The last key is
+    // repeated.
     const size = 2 ** Math.ceil(Math.log2(keys.length));
     const values = Array.from({ length: size }, (_, i) => keys[Math.min(i, keys.length - 1)]);
     const rows = await run(statements.read(size), values).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 /**
  * A prepared statement in the form that a client of pg runs without wrapping it. pg's own queries ask the server to describe the
- * columns each time they run. A prepared statement always has the same columns, so this one leaves the question out.
+ * columns each time they run. A prepared statement always has the same columns, so this object does not ask for them.
  */
 import type { Reply, Statement } from './client.ts';
 

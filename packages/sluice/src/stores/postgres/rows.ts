@@ -18,7 +18,7 @@ type Known = Pick<Found, 'value' | 'version'>;
 interface Reply {
   /**
    * The index of the row, or null if the reply is not about a row. Replies to `update` have no `n`; such a reply is about a row
-   * if it has a version. In replies to `writeAll`, it is the number of rows.
+   * if it has a version. In replies to `writeAll`, `n` is the number of rows that were written.
    */
   readonly n?: number | null;
   readonly value: Uint8Array | null;
@@ -154,7 +154,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
     return [Math.min(...times), Math.max(...times)];
   }
 
-  /** Learns the server's time from the reply to a write. Returns whether the decisions were neither too old nor too new for it. */
+  /** Learns the server's time from the reply to a write. Returns false if the decisions were too old or too new at that time. */
   function checkTime(now: Millis, earliest: Millis, latest: Millis): boolean {
     const isInTime = clock !== undefined || (latest <= now && now <= earliest + LATEST);
     // If `isInTime` is false, the server's clock was set back, or this process or the statement was delayed.

@@ -34,8 +34,9 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${name} (expires);
 }
 
 /**
- * Statements that read and write rows. `insert` and `writeMany` return a line with the current row for each row that was not
- * written. If all rows were written, they return one line whose `n` is null.
+ * Statements that read and write rows. In the comments below, the arrow separates the parameters from the resulting columns.
+ * `insert` and `writeMany` return a line with the current row for each row that was not written. If all rows were written, they
+ * return one line whose `n` is null.
  */
 export interface Statements {
   /** key → n (0), value, version, now. */
@@ -50,14 +51,17 @@ export interface Statements {
    */
   readonly update: Statement;
   /**
-   * A list of keys; their values, one after the other; arrays of the values' starts and sizes, milliseconds to keep them and
-   * expected versions (0: no row); then the new version of all of them, and the latest and earliest time of their decisions, or 0
-   * → n, value, version, now.
+   * The list of keys; the concatenated values; four arrays with each value's start, its size, the milliseconds to keep it and its
+   * expected version (0: no row); the new version of all rows; the latest and the earliest time of the decisions, or 0 → n,
+   * value, version, now.
    */
   readonly writeMany: Statement;
-  /** keys, version, milliseconds to keep them. Inserts rows that do not exist. An empty row is read as a new key. */
+  /**
+   * keys, version, milliseconds to keep the rows → nothing. Inserts an empty row for each key that has no row. An empty row is
+   * read as a new key.
+   */
   readonly insertEmpty: Statement;
-  /** The parameters of `writeMany`, but all rows must exist → n: how many rows were written, which is all or none; now. */
+  /** The parameters of `writeMany`, but all rows must exist → n (how many rows were written, which is all or none), now. */
   readonly writeAll: Statement;
   /** Maximum number of expired rows to delete → how many were deleted. */
   readonly clean: Statement;

@@ -29,8 +29,9 @@ import type { Weights } from './weights.ts';
 /** What the fast path needs to know about a plan. */
 export interface InlinePlan {
   readonly policies: readonly Plain[];
-  /** The seed of the fingerprints of the plan's rows, and the divisor of their eviction weights. */
+  /** Seed for the fingerprints of the plan's rows. */
   readonly row: Int32Array;
+  /** The divisor of the rows' eviction weights. */
   readonly measure: number;
 }
 
@@ -91,7 +92,8 @@ export function inlineTake({ layout, lock, weights, time, isGiven }: InThread): 
           policies.length === 1
             ? takeOne(policies[0], row, 0, now, cost)
             : takeAll(policies, row, 0, now, cost);
-        // Nothing from here to `arm` allocates memory or waits, so a slow thread can be presumed dead only before this check.
+        // From this check until the lock is armed, nothing allocates memory or waits, so a slow thread can be presumed dead only
+        // before this check.
         if (decision.taken > 0 && words[head + LOCK] === token) {
           const journal = head + JOURNAL;
           words[journal] = tagLow;

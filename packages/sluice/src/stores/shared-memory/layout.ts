@@ -31,8 +31,8 @@ export const WAITING = 1;
 export const COUNT = 2;
 export const HAND = 3;
 /**
- * The first free slot or unit, plus 1, or 0 if there is none. Slots and units from FRESH on were never used and are not in any
- * list.
+ * The first free slot or unit, plus 1, or 0 if there is none. The slots from FRESH_SLOT on and the units from FRESH_UNIT on were
+ * never used and are not in any list.
  */
 export const FREE_SLOT = 4;
 export const FRESH_SLOT = 5;
@@ -57,13 +57,16 @@ export const CHAIN = 2;
 export const LENGTH_AND_WEIGHT = 3;
 export const CLEAR_CELL = 2;
 export const ROW_CELL = 3;
-/** Cells of a row that fit into the slot itself: two policies of two cells each, or one of two and one of three. */
+/**
+ * Cells of a row that fit into the slot itself: enough for two policies with two cells each, or for one with two cells and one
+ * with three.
+ */
 export const INLINE = 5;
 
 /** Cells of a unit. */
 export const UNIT = 16;
 
-/** The maximum number of stripes, because more threads than this are rarely active at the same instant. */
+/** The maximum number of stripes. More threads than this are rarely active at the same instant. */
 const MOST_STRIPES = 64;
 /** The minimum number of slots per stripe. With fewer, keys would be spread too unevenly over the stripes. */
 const LEAST_SLOTS = 256;
@@ -184,7 +187,7 @@ export function deniedIn({ words }: Layout, slot: number): boolean {
   return words[slot + LENGTH_AND_WEIGHT] < 0;
 }
 
-/** The position of the stripe's head for a fingerprint. */
+/** The position of the head of a fingerprint's stripe. */
 export function headOf({ stride, stripes }: Layout, high: number): number {
   return HEADER + (((high >>> 0) * (stripes / 0x1_0000_0000)) | 0) * stride;
 }

@@ -55,7 +55,10 @@ export class Lock {
     return Atomics.compareExchange(this.words, head + LOCK, 0, this.token) === 0;
   }
 
-  /** Takes the lock if it becomes free soon, after another attempt to take it with the same token did not get it. */
+  /**
+   * Called after an attempt to take the lock has failed. Takes the lock with the same token if it becomes free soon, and returns
+   * whether it did.
+   */
   spin(head: number): boolean {
     const { words, token } = this;
     const at = head + LOCK;
@@ -67,7 +70,7 @@ export class Lock {
     return false;
   }
 
-  /** Waits until this thread holds the lock of the stripe, after `tryTake` or `tryTakeToo` did not get it. */
+  /** Called after `tryTake` or `tryTakeToo` has failed. Waits until this thread holds the stripe's lock. */
   wait(head: number): Hold {
     if (this.spin(head)) return 'free';
     const { words, token } = this;

@@ -33,7 +33,10 @@ import {
 import { Lock } from './lock.ts';
 import { freeChain, rebuildUnits, unitsFor, writeChain } from './units.ts';
 
-/** Number of rows that are compared to choose the one to evict, and the maximum number while all of them are denied. */
+/**
+ * Number of rows that are compared to choose the one to evict. As long as all of them are denied, further rows are compared, up
+ * to MOST.
+ */
 const CANDIDATES = 16;
 const MOST = 512;
 
@@ -53,7 +56,7 @@ export class Rows {
     this.lock = new Lock(layout.words, thread);
   }
 
-  /** Locks the stripe of this fingerprint. Returns the position of the key's slot in words, or −1 if it has none. */
+  /** Locks the stripe of this fingerprint. Returns the position of the key's slot in words, or −1 if the key has no slot. */
   open(low: number, high: number): number {
     this.low = low;
     this.high = high;
@@ -107,7 +110,10 @@ export class Rows {
     return this.lock.isOurs(this.head) ? this.find() : -1;
   }
 
-  /** Writes the selected row in a way that lets other rows of the stripe be written afterwards. Returns false if the lock was lost. */
+  /**
+   * Writes the selected row and keeps the lock, so that other rows of the stripe can be written afterwards. Returns false if the
+   * lock was lost.
+   */
   writeAndStay(...row: Parameters<Rows['write']>): boolean {
     this.write(...row);
     if (!this.armed) return false;

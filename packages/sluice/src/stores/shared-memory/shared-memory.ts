@@ -89,7 +89,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   const { words, cells } = layout;
   const rows = new Rows(layout, Atomics.add(words, THREADS, 1));
   const scratch = new Scratch(layout);
-  /** One for each row of a `takeMany`. */
+  /** Copies of the rows of a `takeMany`, one for each row. */
   const scratches: Scratch[] = [];
   const weights = new Weights(layout);
   const clock = clockOf('sharedMemory.clock', given);
@@ -98,7 +98,9 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   const take = inlineTake(thread);
   const block = new Float64Array(1);
   const spaces = new WeakMap<Plan, Space>();
-  /** The rows of a limiter's versions, by name and signature, so that a reset in this thread reaches all of them. */
+  /**
+   * The fingerprint seeds of a limiter's versions, by name and signature, so that a reset in this thread reaches all versions.
+   */
   const versions = new Map<string, Map<string, Int32Array>>();
   let lastPlan: Plan | undefined;
   let lastSpace: Space | undefined;
@@ -122,8 +124,8 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   }
 
   /**
-   * Calls `act` while it holds the key's lock. Repeats the call if the lock was lost, which happens only to a thread that was
-   * stopped.
+   * Calls `act` while this thread holds the key's lock. Repeats the call if the lock was lost, which happens only to a thread
+   * that was stopped.
    */
   function locked<T>(key: string, seed: Int32Array, act: (slot: number) => T): T {
     for (;;) {
@@ -191,7 +193,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     return { hit, low, high, until, measure, scratch: scratches[i], decision: undefined, isWritten: false };
   }
 
-  /** Decides on all hits in one step. Repeats that if a lock was lost. */
+  /** Decides on all hits in one step. Starts again if a lock was lost. */
   function takeAll(hits: readonly Hit[]): Decision[] {
     for (;;) {
       const takes = hits.map(rowTakeOf);
@@ -205,7 +207,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     }
   }
 
-  /** Gives back what a take was charged, if it was charged although not all of the takes were. */
+  /** Called if not all takes were written. Gives back what this take was charged, if it was written. */
   function giveBack({ hit, decision, isWritten, measure }: RowTake): void {
     if (!isWritten || decision?.at === undefined) return;
     const { at, policies } = decision;

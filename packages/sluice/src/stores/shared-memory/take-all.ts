@@ -3,7 +3,7 @@
  * written one after another, each with the journal of its stripe.
  *
  * A thread that was stopped may lose its locks. Until the first row is written, it has changed nothing. If it loses a lock
- * between two writes, the caller must give back what the rows that were written have been charged.
+ * between two writes, the caller must give back what was charged to the rows that were already written.
  */
 import { allOrNone, type Part } from '../../engine/all-or-none.ts';
 import type { Decision, Hit, Millis } from '../../engine/contract.ts';
@@ -31,7 +31,10 @@ export interface RowTake {
   isWritten: boolean;
 }
 
-/** Decides on all takes. Returns undefined if a lock was lost. In that case, or if an error is thrown, some takes may be written. */
+/**
+ * Decides on all takes. Returns undefined if a lock was lost. In that case, or if an error is thrown, some takes may already have
+ * been written.
+ */
 export function decideAll(rows: Rows, thread: InThread, takes: readonly RowTake[]): Decision[] | undefined {
   try {
     if (!rows.openAll(takes)) return undefined;
@@ -72,7 +75,7 @@ function partOf(take: RowTake, now: Millis): Part {
 function write(rows: Rows, { weights }: InThread, take: RowTake, now: Millis): boolean {
   const { hit, low, high, measure, scratch, decision } = take;
   if (decision === undefined || isUntouched(hit, decision) || !scratch.changed(hit.plan)) return true;
-  // The slot is looked up again, because the row may have been evicted in favor of a row that was written before it.
+  // The slot is looked up again, because the row may have been evicted to make room for a row that was written first.
   const slot = rows.select(low, high);
   const bits = weights.bitsFor(slot, now, decision.policies, measure);
   take.isWritten = rows.writeAndStay(slot, weights.clearAt, bits, scratch.next, scratch.length);

@@ -28,8 +28,8 @@ export function checkDatabase(given: unknown): void {
 }
 
 /**
- * Returns a function that runs statements. The first one creates the table. If another connection has locked the database, a write
- * writes nothing and returns no rows, so that the store decides again; any other statement waits without blocking the process.
+ * Returns a function that runs statements. The first one creates the table. If another connection has locked the database, a read
+ * waits without blocking the process. Any other statement changes nothing and returns no rows, so that the store decides again.
  */
 export function runnerOf(database: SqliteDatabase, table: string): Run {
   const statements = statementsFor(table);
