@@ -85,7 +85,7 @@ describe.each(Object.entries(frameworks))('express-rate-limit on %s', (_, framew
     expect(await instances[0]?.limiter.getKey('client')).toMatchObject({ totalHits: 100 });
   });
 
-  test('the middleware detects if two limiters with the same prefix count a request twice', async () => {
+  test('the middleware detects that two limiters with the same prefix count a request twice', async () => {
     const shared = memory();
     const twice = (second: string) => {
       const first = app({ store: asTheirs({ store: shared, prefix: 'first' }) });
