@@ -89,7 +89,7 @@ describe('an application that holds all connections of the pool', () => {
     }
   });
 
-  test('gets no warning while a connection becomes free in time', async () => {
+  test('gets no warning if a connection becomes free in time', async () => {
     const shared = server.pool({ max: 1 });
     const held = await shared.connect();
     const warnings: Error[] = [];
