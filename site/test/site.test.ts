@@ -112,7 +112,7 @@ describe('the site', () => {
       expect(site.read(index)).toContain(address);
   });
 
-  it('has a chart for every marker', () => {
+  it('has a chart in place of every chart marker on its pages', () => {
     const html = site.read('benchmarks.html');
     const asked = readFileSync(join(root, 'docs/benchmarks.md'), 'utf8').match(/^<!-- chart: /gm);
     expect(html.match(/<figure class="chart">/g)?.length).toBe(asked?.length);

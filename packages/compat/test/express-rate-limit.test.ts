@@ -119,7 +119,7 @@ describe('while Redis is unavailable', () => {
     return { seen, complaints: logger.error.mock.calls.length };
   }
 
-  test('requests are allowed or denied according to onFailure, and with onFailure throw, passOnStoreError decides', async () => {
+  test('requests are allowed or denied according to onFailure, and if onFailure is throw, passOnStoreError decides', async () => {
     expect(await answers('throw', false)).toEqual({ seen: [503, 503, 503], complaints: 0 });
     expect(await answers('throw', true)).toEqual({ seen: [200, 200, 200], complaints: 3 });
     expect(await answers('allow', false)).toEqual({ seen: [200, 200, 200], complaints: 0 });

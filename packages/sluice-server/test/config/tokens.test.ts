@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseTokens } from '../../src/config/tokens.ts';
 
 describe('a token file', () => {
-  test('contains one token per line, and comments', () => {
+  test('contains one token per line, and may contain comments', () => {
     const text = '# ours\nfirst\n\n  second  \r\n#third\n';
     expect(parseTokens(text, 'tokens').map(({ token }) => token)).toEqual(['first', 'second']);
   });

@@ -178,7 +178,7 @@ test("OpenTelemetry's environment variables set the endpoint, the interval, the 
   expect(found.pushes[0]?.resource['service.name']).toBe('edge-limits');
 });
 
-test('an invalid endpoint is rejected at the start', async () => {
+test('an invalid endpoint is rejected at startup', async () => {
   const file = temporaryFile('limits: { api: 2/h }');
   const { gone, output } = run('serve', '--config', file, '--otlp-endpoint', 'localhost:4318');
   expect(await gone).toBe(2);

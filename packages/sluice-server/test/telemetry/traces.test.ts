@@ -415,7 +415,7 @@ test("flags and OpenTelemetry's environment variables determine whether, where a
     expect(() => given([`--trace-share=${share}`])).toThrow('--trace-share must be a number from 0 to 1');
 });
 
-test('an invalid --trace-share is rejected at the start', async () => {
+test('an invalid --trace-share is rejected at startup', async () => {
   const { gone, output } = run('serve', '--config', temporaryFile(LIMITS), '--trace-share', '7');
   expect(await gone).toBe(2);
   expect(output()).toContain('--trace-share must be a number from 0 to 1; got 7');

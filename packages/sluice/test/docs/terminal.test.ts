@@ -29,7 +29,7 @@ function addressed(lines: string, theirs: string, port: number): string {
   return lines.replaceAll(theirs, `http://127.0.0.1:${port}/`);
 }
 
-describe('decision 13', () => {
+describe('decision record 13', () => {
   const block = reading('docs/decisions/0013-the-clock-is-read-once-per-check.md');
   const line = block('sh', 'node -e');
 

@@ -98,7 +98,7 @@ describe('a flood of batch calls that keep 30 % of 100 calls per second free', (
     expect(admitted.filter(({ at }) => at < 20)).toHaveLength(71);
   });
 
-  test('gives way to interactive calls at the full rate, with gcra', () => {
+  test('is denied completely while interactive calls use the full rate, with gcra', () => {
     const { admitted, denied } = simulate(`${LIMIT}/s gcra`, (ms) => (ms % 10 === 0 ? 1 : 0));
     expect(denied).toBe(0);
     expect(

@@ -205,7 +205,7 @@ for (const [name, make] of Object.entries(ALL)) {
 describe('the value in Redis, with the server’s own clock,', () => {
   const store = redis(client, { onFailure: 'throw', deadline: '30s' });
 
-  test('is as short as for a single version again once the other version has expired', async () => {
+  test('shrinks to the length for a single version once the other version has expired', async () => {
     const name = `versions ${process.pid} ${++names}`;
     const key = `${name}:{k}`;
     const after = createLimiter('100/h', { store, name });

@@ -207,7 +207,7 @@ limits:
     expect(await left({ key: 'payer' })).toEqual([7]);
   });
 
-  test('are taken from the charge that `at` identifies, not from the oldest charge, when they are refunded', async () => {
+  test('are refunded for the charge that `at` identifies, not for the oldest charge', async () => {
     const { ask, clock } = await model();
     const log = { limit: 'log' };
     await ask('take', { ...log, cost: 4 });
