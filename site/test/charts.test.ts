@@ -80,7 +80,7 @@ test('every section of the results has a chart', () => {
   expect(new Set(charts)).toEqual(new Set(sections));
 });
 
-test('a chart of an unknown column or row throws', () => {
+test('drawing a chart of an unknown column or row throws', () => {
   expect(() => barsOf(RESULTS, 'speed', ['hit'])).toThrow('no column hit in section speed');
   expect(() => chartOf('memory | no such column | ns')).toThrow('no such column');
   expect(() => chartOf('memory | one key | ns | no such row')).toThrow('no such row');

@@ -3,12 +3,12 @@ import { summaryOf } from '../lib/llms.mjs';
 
 test.each([
   [
-    'ends at the first period after which it is long enough',
+    'ends with the first sentence that makes it long enough',
     'One. Two and more words to come.',
     'One. Two and more words to come.',
   ],
   [
-    'is one sentence if that sentence is long enough',
+    'is only the first sentence if that sentence is long enough',
     'A sentence that is long enough. Two.',
     'A sentence that is long enough.',
   ],

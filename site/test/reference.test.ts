@@ -1,4 +1,4 @@
-/** Tests that the checks of the reference find every kind of fault that has occurred. */
+/** Tests that the check of the API reference finds every kind of fault that has occurred. */
 import { expect, test } from 'vitest';
 import { faultsOf } from '../lib/reference-check.mjs';
 import { tidied } from '../lib/reference-form.mjs';
@@ -39,20 +39,20 @@ function faultsWith(words: string, others: string, names = NAMES): string[] {
   return faultsOf(new Map([['sluice', PAGE.replace(words, others)]]), new Map([['sluice', names]]));
 }
 
-test('the check of the reference reports no fault for a complete page', () => {
+test('the reference check reports no fault for a complete page', () => {
   expect(faultsWith('', '')).toEqual([]);
 });
 
-test('the check of the reference reports an exported name without an entry', () => {
+test('the reference check reports an exported name without an entry', () => {
   expect(faultsWith('', '', [...NAMES, 'gcra'])).toEqual(['sluice does not document gcra']);
 });
 
-test('the check of the reference accepts a name in a list if its entry is on another page', () => {
+test('the reference check accepts a name in a list if its entry is on another page', () => {
   const page = `${PAGE}\n## Also exported here {#also-exported-here}\n\n- [gcra](sluice.md#gcra)\n`;
   expect(faultsOf(new Map([['sluice', page]]), new Map([['sluice', [...NAMES, 'gcra']]]))).toEqual([]);
 });
 
-test('the check of the reference reports an entry point without a page', () => {
+test('the reference check reports an entry point without a page', () => {
   expect(faultsOf(new Map(), new Map([['sluice-server', ['startServer']]]))).toEqual([
     'sluice-server has no page',
   ]);
@@ -62,22 +62,19 @@ test.each([
   ['in a signature', 'options?: LimiterOptions)', 'options?: Taker)'],
   ['in a table', '`string` \\|', '`Taker` \\|'],
   ['in a return type', '`Promise`\\', '`Taker`\\'],
-])(
-  'the check of the reference reports a type without an entry if the type is used %s',
-  (_, words, others) => {
-    expect(faultsWith(words, others)).toEqual(['sluice mentions Taker, which has no entry']);
-  },
-);
+])('the reference check reports a type without an entry if the type is used %s', (_, words, others) => {
+  expect(faultsWith(words, others)).toEqual(['sluice mentions Taker, which has no entry']);
+});
 
-test('the check of the reference reports an abbreviated type', () => {
+test('the reference check reports an abbreviated type', () => {
   expect(faultsWith('(#limiteroptions) |', '(#limiteroptions) & `object` |')).toHaveLength(1);
 });
 
-test.each(['-', ''])('the check of the reference reports a property with the comment "%s"', (comment) => {
+test.each(['-', ''])('the reference check reports a property with the comment "%s"', (comment) => {
   expect(faultsWith('Keeps its keys apart.', comment)).toEqual(['sluice has no comment for name?']);
 });
 
-test('the check of the reference reports a table of properties without comments', () => {
+test('the reference check reports a table of properties without comments', () => {
   expect(faultsWith(' | Description |', ' |')).toEqual(['sluice has no comment for name?']);
 });
 

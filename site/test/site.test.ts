@@ -87,7 +87,7 @@ describe('the site', () => {
     ['reference/sluice-server.md', '`maxKey?` | `number` | Maximum length of a key'],
   ])('has the reference page %s, which says %s', (page, words) => expect(site.read(page)).toContain(words));
 
-  it('has a sentence about every function of the reference', () => {
+  it('describes every function in the reference with a sentence', () => {
     const silent = site.files
       .filter((file) => /^reference\/sluice.*\.md$/.test(file))
       .flatMap((page) =>
@@ -112,7 +112,7 @@ describe('the site', () => {
       expect(site.read(index)).toContain(address);
   });
 
-  it('has a chart for every marker', () => {
+  it('has a chart in place of every chart marker on its pages', () => {
     const html = site.read('benchmarks.html');
     const asked = readFileSync(join(root, 'docs/benchmarks.md'), 'utf8').match(/^<!-- chart: /gm);
     expect(html.match(/<figure class="chart">/g)?.length).toBe(asked?.length);
@@ -159,7 +159,7 @@ describe('llms.txt', () => {
     expect(lines.filter((line) => !isWhole(line))).toEqual([]);
   });
 
-  it('has a counterpart llms-full.txt with the full text of the pages', () => {
+  it('has a companion file, llms-full.txt, with the full text of the pages', () => {
     for (const words of ['# Start in five minutes', '# ERR_COST', '## createLimiter()'])
       expect(site.read('llms-full.txt')).toContain(words);
   });
@@ -216,7 +216,10 @@ describe('in a browser', () => {
     },
   );
 
-  /** One browser page shows the bodies of all pages in turn, without scripts, which is much faster than loading each. */
+  /**
+   * Shows the bodies of all pages in one browser page, one after the other and without scripts, which is much faster than loading
+   * each page.
+   */
   test('no page scrolls sideways on a phone', { timeout: 60_000 }, async () => {
     const page = await browser.newPage({ viewport: { width: 360, height: 740 }, javaScriptEnabled: false });
     await page.goto(`${site.url}start.html`);

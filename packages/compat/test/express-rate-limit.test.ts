@@ -85,7 +85,7 @@ describe.each(Object.entries(frameworks))('express-rate-limit on %s', (_, framew
     expect(await instances[0]?.limiter.getKey('client')).toMatchObject({ totalHits: 100 });
   });
 
-  test('the middleware detects if two limiters with the same prefix count a request twice', async () => {
+  test('the middleware detects that two limiters with the same prefix count a request twice', async () => {
     const shared = memory();
     const twice = (second: string) => {
       const first = app({ store: asTheirs({ store: shared, prefix: 'first' }) });
@@ -119,7 +119,7 @@ describe('while Redis is unavailable', () => {
     return { seen, complaints: logger.error.mock.calls.length };
   }
 
-  test('requests are allowed or denied according to onFailure, and with onFailure throw, passOnStoreError decides', async () => {
+  test('requests are allowed or denied according to onFailure, and if onFailure is throw, passOnStoreError decides', async () => {
     expect(await answers('throw', false)).toEqual({ seen: [503, 503, 503], complaints: 0 });
     expect(await answers('throw', true)).toEqual({ seen: [200, 200, 200], complaints: 3 });
     expect(await answers('allow', false)).toEqual({ seen: [200, 200, 200], complaints: 0 });

@@ -190,7 +190,7 @@ test('a hit needs one store call, or a few more with continueExceeding while the
     return seen;
   };
   expect(await asked({})).toEqual([1, 1, 1, 1]);
-  // The first limited hit needs three more calls, all concurrent. Later ones need two more, one after the other.
+  // The first limited hit needs three more calls, all concurrent. Later limited hits need two more calls, one after the other.
   expect(await asked({ continueExceeding: true })).toEqual([1, 1, 4, 3]);
 });
 

@@ -51,7 +51,7 @@ export function hitStoreClaims(
       expect(await store.increment('b')).toEqual({ totalHits: 1, resetTime: new Date(START + 100_000) });
     });
 
-    test('a window lasts until its last millisecond, and no longer', async () => {
+    test('hits are still counted in the last millisecond of a window, and expire when it ends', async () => {
       const { clock, store } = opened();
       await store.increment('a');
       clock.advance(MINUTE - 1);
@@ -142,7 +142,7 @@ export function hitStoreClaims(
     }
   });
 
-  test('sluiceStore() does not close a store that was given, and then has no resetAll', async () => {
+  test('sluiceStore() with a given store has no resetAll, and does not close that store', async () => {
     const shared = memory();
     const store = make({ store: shared });
     store.init({ windowMs: MINUTE });
@@ -167,7 +167,7 @@ export function hitStoreClaims(
     expect([a.prefix, other.prefix]).toEqual(['a', 'b']);
   });
 
-  test('sluiceStore() reports the end of the window in Date time if no clock is given', async () => {
+  test('sluiceStore() reports the end of the window as a Date of the system clock if no clock is given', async () => {
     const store = make();
     store.init({ windowMs: MINUTE });
     const before = Date.now();

@@ -115,7 +115,7 @@ for (const name of ['memory', 'redis 7'] as const) {
   });
 }
 
-/** Resolves after longer than the server takes to reply. */
+/** Waits longer than the server takes to reply. */
 const settled = (): Promise<undefined> => new Promise((resolve) => setTimeout(resolve, 5, undefined));
 
 /** Wraps a store to record the hits that reach it. */
@@ -138,7 +138,7 @@ const failing: Store<Promise<Decision>> = {
 };
 
 describe('RateLimiterRedis', () => {
-  test('keeps its counts on the server of its client, where limiters with the same prefix share them', () =>
+  test("keeps its counts on its client's server, where limiters with the same prefix share them", () =>
     punctually(100, async () => {
       const options = { points: 2, duration: 100, storeClient: client, keyPrefix: freshPrefix() };
       await new RateLimiterRedis(options).consume('a');
@@ -362,7 +362,7 @@ describe('RateLimiterQueue', () => {
     expect(await next).toBe(1);
   });
 
-  test('also waits for the points of a BurstyRateLimiter', async () => {
+  test('uses the points of both limiters of a BurstyRateLimiter before it lets calls wait', async () => {
     const clock = manualClock();
     const bursty = new BurstyRateLimiter(
       new RateLimiterMemory({ points: 1, duration: 1, clock }),
@@ -476,7 +476,7 @@ describe('options', () => {
     expect(await limiter.consume('a', 0)).toMatchObject({ remainingPoints: 2, consumedPoints: 0 });
   });
 
-  test('a number as a key is the same as the string of its digits', async () => {
+  test('a numeric key is treated as the string of its digits', async () => {
     const limiter = new RateLimiterMemory({ points: 2, duration: 10 });
     await limiter.consume(7);
     expect(await limiter.get('7')).toMatchObject({ consumedPoints: 1 });

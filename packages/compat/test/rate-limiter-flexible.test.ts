@@ -187,7 +187,7 @@ test('BurstyRateLimiter gives the same results as the original in all 50 calls',
   const theirs = new original.BurstyRateLimiter(
     new original.RateLimiterMemory(first),
     new original.RateLimiterMemory(second),
-  ) as original.BurstyRateLimiter & Pick<RateLimiterLike, 'get'>; // missing in its types
+  ) as original.BurstyRateLimiter & Pick<RateLimiterLike, 'get'>; // The original's types lack `get`.
   const ours = new BurstyRateLimiter(
     new RateLimiterMemory({ ...first, clock }),
     new RateLimiterMemory({ ...second, clock }),

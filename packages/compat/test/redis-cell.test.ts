@@ -104,7 +104,7 @@ test('clThrottle reports a wait below a millisecond as one second, not as 0', ()
   expect(throttle('k', 0, 1, 10)).toEqual([0, 1, 0, -1, 10]);
 });
 
-test('two results of createClThrottle share keys only if they use the same store', () => {
+test('two functions that createClThrottle returned share keys only if they use the same store', () => {
   const store = memory({ clock: manualClock() });
   createClThrottle({ store })('k', 1, 1, 1);
   expect(createClThrottle({ store })('k', 1, 1, 1)[2]).toBe(0);

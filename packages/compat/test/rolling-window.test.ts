@@ -43,7 +43,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(ours / theirs).toBeGreaterThan(0.99);
     });
 
-    test('a log with more entries than buckets never exceeds the limit, and still admits more than nine tenths of it', async () => {
+    test('a log with more entries than buckets never exceeds the limit, and still admits more than nine tenths of the limit', async () => {
       const clock = manualClock();
       const [interval, maxInInterval] = [1000, 2000];
       const limiter = rateLimiterFactory({ interval, maxInInterval, buckets: 10, store: makeStore(clock) });
@@ -206,7 +206,7 @@ describe('a limiter from rateLimiterFactory', () => {
     expect(await heard((callback) => limiter('u', 4, callback))).toEqual([null, left(4, 0, 1_000_000)]);
   });
 
-  test('is also passed to the callback of the factory', async () => {
+  test('is both returned and passed to the callback of the factory', async () => {
     const heard: unknown[] = [];
     const limiter = rateLimiterFactory({ interval: 1000, maxInInterval: 5 }, (...args) =>
       heard.push(...args),

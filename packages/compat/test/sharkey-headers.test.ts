@@ -1,4 +1,4 @@
-/** The headers of sluice-compat/sharkey, as sent by real servers. */
+/** Tests the headers of sluice-compat/sharkey with real servers. */
 import express from 'express';
 import Fastify from 'fastify';
 import { createServer, type RequestListener, type Server } from 'node:http';

@@ -23,7 +23,7 @@ interface Scenario {
   /** With 'test', every limit is disabled. */
   readonly env?: string;
   readonly baseMs: number;
-  /** The factors of users. A string has the default factor. */
+  /** The default factor, and the factors of single users. An actor that is given as a string has the default factor. */
   readonly policies: { readonly default: number; readonly users?: Readonly<Record<string, number>> };
   readonly limits: readonly RateLimit[];
   readonly steps: readonly {

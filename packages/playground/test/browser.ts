@@ -107,8 +107,8 @@ export async function shot(page: Page, name: string, isWhole = false): Promise<v
 }
 
 /**
- * Takes a screenshot once the page stops changing, because on a busy machine the last frame may be late. Fails if the page
- * never stops changing.
+ * Calls `see` until two results in a row are equal, because on a busy machine the last frame may be late. Fails if the page never
+ * stops changing.
  */
 export async function settled<T>(see: () => Promise<T>): Promise<T> {
   for (let triesLeft = 5; ; triesLeft--) {

@@ -257,7 +257,7 @@ describe('the explanation of a request', () => {
 describe('costs by policy', () => {
   const costField = (name: string) => lane(0).getByRole('spinbutton', { name });
 
-  test('decide which policy denies, and are in the explanation, the link and the code', async () => {
+  test('decide which policy denies, and appear in the explanation, the link and the code', async () => {
     await fresh('limit=10%2F10s+fixed-window+%26+100%2Fmin+sliding-log');
     await lane(0).getByLabel('Next denied request').click();
     const why = lane(0).locator('.why p');
@@ -284,7 +284,7 @@ describe('costs by policy', () => {
     await other.context().close();
   });
 
-  test('ignore invalid numbers, and belong to their policy when another one is removed', async () => {
+  test('ignore invalid numbers, and stay with their policy when another policy is removed', async () => {
     await fresh('limit=10%2F10s+%26+20%2F20s+%26+90%2Fmin&cost=1,2,3');
     await costField('20/20s').fill('');
     await costField('90/min').fill('-4');
@@ -332,7 +332,7 @@ describe('playback', () => {
     expect(at).not.toContain('40.0 s /');
   });
 
-  test('shows the run up to the scrubbed instant', async () => {
+  test('shows the run up to the time that the slider selects', async () => {
     await fresh();
     const scrubber = page.getByRole('slider', { name: 'Time' });
     await scrubber.focus();

@@ -107,7 +107,7 @@ describe('SIGTERM', () => {
     idle.destroy();
   });
 
-  test('with a delay keeps the server answering while the health check fails', async () => {
+  test('with --drain-delay keeps the server answering while the health check fails', async () => {
     const server = await started('--config', temporaryFile('limits: { a: 1/h }'), '--drain-delay', '2500');
     server.process.kill('SIGTERM');
     await server.says('"message":"draining"');
@@ -150,7 +150,7 @@ describe('requests that arrive at the last moment', () => {
     return heard;
   }
 
-  test('HTTP: a client that has connected is served, even if the server has not accepted it yet', async () => {
+  test('HTTP: a client that has connected is served, even if the server has not accepted its connection yet', async () => {
     const { port, listener } = await opened(openHttp, 'limits: { api: 3/h }');
     // When `stat` resolves, the event loop has just polled its sockets, and it does not poll them again in this turn.
     await stat('.');
@@ -186,7 +186,7 @@ describe('requests that arrive at the last moment', () => {
     },
   );
 
-  test('HTTP: a request is answered if it is sent before idle connections are closed, although timers run before sockets are read', () =>
+  test('HTTP: a request that is sent before idle connections are closed is answered, even though timers run before sockets are read', () =>
     punctually(300, async () => {
       const { port, listener } = await opened(openHttp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
@@ -206,7 +206,7 @@ describe('requests that arrive at the last moment', () => {
   // If this machine stalls for half a second, the client is too late.
   const within = <T>(run: () => Promise<T>) => punctually(200, run);
 
-  test('RESP: a command is answered if it is sent before the shutdown, although timers run before sockets are read', () =>
+  test('RESP: a command that is sent before the shutdown is answered, even though timers run before sockets are read', () =>
     within(async () => {
       const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
@@ -279,13 +279,14 @@ describe('requests that arrive at the last moment', () => {
       await drained;
     }));
 
-  test('RESP: commands that are not read yet, because too many others wait for the store, are answered', () =>
+  test('RESP: commands that the server has not read yet because too many others wait for the store are answered', () =>
     within(async () => {
       const store = later(memory(), () => 1200);
       const { port, listener } = await opened(openResp, 'limits: { api: 9999/h }', { store });
       const socket = socketTo(port);
       const heard = heardBy(socket);
-      // The server runs at most 1,000 commands of a connection at the same time, and does not read meanwhile.
+      // The server runs at most 1,000 commands of a connection at the same time. Until one of them is done, it does not read the
+      // next.
       socket.write(command('throttle', 'x', 'api').repeat(1000));
       await new Promise((resolve) => setTimeout(resolve, 100));
       const drained = listener.drain(9000);

@@ -126,7 +126,7 @@ describe('the limits in the README', () => {
     expect(limits).toMatch(shadow);
     const server = await serving(limits.replace(shadow, ''));
     const search = (key: string, more?: object) => take(server, 'search', key, more);
-    // The mode is 'whole', unless a take specifies another.
+    // The mode is 'whole', unless a take specifies another mode.
     expect(await search('bob', { cost: 11 })).toMatchObject({ allowed: false, limit: 10 });
     expect(await search('bob', { cost: 11, mode: 'partial' })).toMatchObject({ allowed: true, taken: 10 });
     expect(await search('pete', { cost: 101, tier: 'pro' })).toMatchObject({ allowed: false, limit: 100 });

@@ -33,7 +33,7 @@ test('on Redis, /v1/take-many decides on all items in one step, and settlements 
 }, 30_000);
 
 describe('a store that is unavailable', () => {
-  test('gives a 503 with a fault if --on-failure is throw, is reported in /metrics, and is used again when it is back', async () => {
+  test('causes responses with status 503 if --on-failure is throw, is reported in /metrics, and is used again when it is back', async () => {
     const redis = await redisServer();
     const server = await serving(LIMITS, {
       store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '2s', onFailure: 'throw' },
@@ -70,7 +70,7 @@ describe('a store that is unavailable', () => {
     await again.stop();
   }, 30_000);
 
-  test('is replaced by the memory of the server, which enforces the same limits', async () => {
+  test("is replaced by the server's memory, which enforces the same limits", async () => {
     const redis = await redisServer();
     const url = `redis://127.0.0.1:${redis.port}`;
     const server = await serving(LIMITS, { store: { url, deadline: '2s' } });

@@ -75,7 +75,7 @@ describe('a failed write to standard output', () => {
     expect(await gone).toBe(0);
   });
 
-  test('does not make a call of a log function fail if the write function throws', () => {
+  test('does not make a log function throw if the function that writes its lines throws', () => {
     const log = createLog(() => {
       throw new Error('the disk is full');
     });
@@ -191,7 +191,7 @@ describe('configuration files', () => {
     expect(await take(server.url, 'a', 'x')).toMatchObject({ limit: 7 });
   });
 
-  test('are reloaded when an editor replaces them by a rename, repeatedly', async () => {
+  test('are reloaded each time an editor replaces them by renaming another file', async () => {
     const file = temporaryFile('limits: { a: 1/h }');
     const server = await started('--config', file);
     for (const limit of [20, 30]) {
@@ -202,7 +202,7 @@ describe('configuration files', () => {
     }
   });
 
-  test('are reloaded when Kubernetes swaps a symbolic link, repeatedly', async () => {
+  test('are reloaded each time Kubernetes swaps a symbolic link', async () => {
     const folder = temporaryFolder();
     const write = (version: string, limit: number) => {
       mkdirSync(join(folder, version));
@@ -229,7 +229,7 @@ describe('configuration files', () => {
     expect(await take(server.url, 'b', 'x')).toMatchObject({ limit: 2 });
   });
 
-  test('that define the same domain are merged with --merge-domains, also when they are reloaded', async () => {
+  test('that define the same domain are merged with --merge-domains, both at startup and when they are reloaded', async () => {
     const rule = (key: string, count: number) =>
       `domain: d\ndescriptors: [{ key: ${key}, rate_limit: { unit: day, requests_per_unit: ${count} } }]`;
     const files = [temporaryFile(rule('a', 1)), temporaryFile(rule('b', 2))];

@@ -295,7 +295,7 @@ describe('sluice top', () => {
   });
 
   test('reconnects to a server that stops and starts again', async () => {
-    // A port that no other process uses while the server is away.
+    // A port that no other process takes while the server is stopped.
     const http = { address: { host: '127.0.0.1', port: await freePort() } };
     const first = await serving('limits: { a: 2/h }', { listeners: { http } });
     await take(first.url, 'a', 'x');

@@ -9,7 +9,9 @@ import { createCore } from '../../src/core/core.ts';
 
 const SAMPLE = readFileSync(new URL('../../limits.sample.yaml', import.meta.url), 'utf8');
 
-/** Whether the text is valid. A valid configuration must also be usable. */
+/**
+ * Whether the text is valid. Fails if limiters cannot be created from a valid text, or if a fault's position is outside the text.
+ */
 function tried(text: string): boolean {
   try {
     createCore(parseConfig([{ file: 'f', text }]), { store: memory() });

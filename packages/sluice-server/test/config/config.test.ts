@@ -186,7 +186,7 @@ limits:
 });
 
 describe('files', () => {
-  test('in a folder are all loaded, with all of their documents, and a name must be unique among all files', () => {
+  test('in a folder are all loaded, including each YAML document in them, and names must be unique across all files', () => {
     writeFileSync(join(folder, 'a.yaml'), 'limits: { a: 1/s }\n---\nlimits: { b: 1/s }\n---\ndomain: x\n');
     writeFileSync(join(folder, 'b.yml'), 'limits: { c: 1/s }\ndomain: y\n');
     writeFileSync(join(folder, '.hidden.yaml'), 'nonsense');

@@ -1,4 +1,4 @@
-/** Loads large configurations while the server answers. Uses real processes, since the worker thread needs the build. */
+/** Loads large configurations while the server answers requests. Uses real processes, since the worker thread needs the build. */
 import { renameSync, writeFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { memory, type Store } from 'sluice';
@@ -11,13 +11,13 @@ import { type Started, started, take, temporaryFile } from '../serving.ts';
 
 const MANY = 10_000;
 
-/** Returns a configuration with many limits. `last` is the last one, in YAML. */
+/** Returns a configuration with many limits. `last` is the YAML of the last limit. */
 function manyLimits(policy: string, last = ''): string {
   const names = Array.from({ length: MANY }, (_, i) => `  limit-${i}: ${policy}\n`);
   return `limits:\n  api: ${policy}\n${names.join('')}${last}`;
 }
 
-/** Replaces the file atomically, so that no reader sees half of it. */
+/** Replaces the file atomically, so that no reader sees an incomplete file. */
 function replace(file: string, text: string): void {
   writeFileSync(`${file}.new`, text);
   renameSync(`${file}.new`, file);
@@ -48,7 +48,7 @@ test(`while ${MANY} limits are loaded, the server keeps answering, with either t
   const took = performance.now() - start;
   sizes.add(await limitsOf(server));
   expect(sizes).toEqual(new Set([1, MANY + 1]));
-  // If the configuration were loaded synchronously, the two times would be equal.
+  // If the configuration were loaded synchronously, the slowest response would take as long as loading.
   expect(worst).toBeLessThan(took / 3);
   expect(await take(server.url, 'api', 'x')).toMatchObject({ limit: 7 });
 }, 120_000);
@@ -101,7 +101,7 @@ test.each<[string, () => Store]>([
   },
 );
 
-test('every kind of configuration is the same after it was transferred between threads', () => {
+test('every kind of configuration can be transferred between threads without a change', () => {
   const config = parseConfig([
     {
       file: 'limits.yaml',

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseTokens } from '../../src/config/tokens.ts';
 
 describe('a token file', () => {
-  test('contains one token per line, and comments', () => {
+  test('contains one token per line, and may contain comments', () => {
     const text = '# ours\nfirst\n\n  second  \r\n#third\n';
     expect(parseTokens(text, 'tokens').map(({ token }) => token)).toEqual(['first', 'second']);
   });
@@ -25,9 +25,12 @@ describe('a token file', () => {
     ['s3cret limits=a limits=b', 'limits= occurs twice'],
     ['s3cret limits=a,,b', 'invalid name of a limit: ""'],
     ['s3cret limits=100%', 'invalid name of a limit: "100%"; write %20 for a space'],
-  ])('is rejected with the line and the reason, but never the token: %s', (line, reason) => {
-    const parse = () => parseTokens(`plain\n${line}`, 'tokens.txt');
-    expect(parse).toThrow(`tokens.txt, line 2: ${reason}`);
-    expect(parse).not.toThrow('s3cret');
-  });
+  ])(
+    'is rejected with a message that names the line and the reason, but never the token: %s',
+    (line, reason) => {
+      const parse = () => parseTokens(`plain\n${line}`, 'tokens.txt');
+      expect(parse).toThrow(`tokens.txt, line 2: ${reason}`);
+      expect(parse).not.toThrow('s3cret');
+    },
+  );
 });

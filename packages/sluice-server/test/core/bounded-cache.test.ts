@@ -21,7 +21,7 @@ test('the list of most denied keys does not retain the requests from which its k
   const before = heap();
   const sketch = new SpaceSaving(200);
   for (let i = 0; i < 400; i++) sketch.see(`the name of number ${i} ${'x'.repeat(500_000)}`.slice(0, 30));
-  // It would be 100 MB if the whole input stayed in memory.
+  // The heap would grow by 100 MB if the whole input stayed in memory.
   expect(heap() - before).toBeLessThan(30);
   expect(sketch.top(1)[0]?.name).toMatch(/^the name of number \d+ x+$/);
 });
@@ -47,6 +47,6 @@ test('a store that keeps keys does not retain the requests from which the keys w
   await talk(port, ...pieces);
   expect(keys.length).toBe(1000);
   pieces.length = 0;
-  // It would be 60 MB if the whole input stayed in memory.
+  // The heap would grow by 60 MB if the whole input stayed in memory.
   expect(heap() - before).toBeLessThan(25);
 });

@@ -1,4 +1,4 @@
-/** Tests that no call can reset a key or deny it for long, whatever cost it has. */
+/** Tests that no call can reset a key or lock it out for a long time, whatever the cost of the call. */
 import { createLimiter, type Decision, type Limiter, memory, type Policies, pacer, type Store } from 'sluice';
 import { manualClock } from 'sluice/testing';
 import { describe, expect, test } from 'vitest';
@@ -54,7 +54,7 @@ describe.each(POLICIES)('under %s', (policies) => {
     expect(deniedFor(limiter)).toBeLessThanOrEqual(150_000);
   });
 
-  test('refunds, releases and settlements above the limit are errors and give nothing back', () => {
+  test('refunds, releases and settlements that would give back more than the limit are errors and give nothing back', () => {
     const limiter = open(policies);
     for (let i = 0; i < 10; i++) limiter.take('key');
     const before = limiter.peek('key');
@@ -70,20 +70,20 @@ describe.each(POLICIES)('under %s', (policies) => {
   });
 });
 
-test('a reservation must not accept a delay above the longest window', () => {
+test('a reservation is rejected if its maxDelay is longer than the longest window', () => {
   const limiter = open('100/min burst 20');
   expect(() => limiter.reserve('key', { maxDelay: '2m' })).toThrow('maxDelay must be at most 60000 ms');
   expect(limiter.peek('key').remaining).toBe(20);
   expect(limiter.reserve('key', { maxDelay: '1m' }).delay).toBe(0);
 });
 
-test('a settlement above the limit is charged up to the limit', () => {
+test('a settlement that used more than the limit is charged only the limit', () => {
   const limiter = open('100/min');
   limiter.settle('key', { charged: 0, used: 300 });
   expect(limiter.peek('key')).toMatchObject({ remaining: 0, retryAfter: 600 });
 });
 
-test('a take above the limit is denied, except by a pacer, which would allow it', () => {
+test('a take above the limit is denied, and throws with a pacer, which would otherwise allow it', () => {
   expect(open('100/min').take('key', 101)).toMatchObject({ allowed: false, retryAfter: Infinity });
   expect(open('100/min').take('key', { cost: 101, mode: 'partial' })).toMatchObject({ taken: 100 });
   const paced = open(pacer({ limit: 100, per: '1m' }));
@@ -91,7 +91,7 @@ test('a take above the limit is denied, except by a pacer, which would allow it'
   expect(paced.take('key', 100).allowed).toBe(true);
 });
 
-test('each policy has its own bound, and policies that count denials have none', () => {
+test("the cost for each policy is bounded by that policy's own limit", () => {
   const limiter = open({ requests: '10/min', tokens: '1000/min' });
   limiter.take('key', { cost: { requests: 1, tokens: 900 } });
   expect(() => limiter.refund('key', { cost: { requests: 1, tokens: 1001 } })).toThrow('policy "tokens"');
@@ -100,7 +100,7 @@ test('each policy has its own bound, and policies that count denials have none',
   expect(limiter.peek('key').policies.map(({ remaining }) => remaining)).toEqual([10, 1000]);
 });
 
-test('maxCost replaces the limit as the bound', () => {
+test('maxCost replaces the limit as the maximum cost', () => {
   const limiter = open('100/min', 5);
   for (const call of [
     () => limiter.take('key', 6),

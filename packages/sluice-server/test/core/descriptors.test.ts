@@ -271,7 +271,7 @@ test('/rlconfig shows the loaded configuration', () => {
   ]);
 });
 
-test('the number of limits that are kept because requests contained them is bounded', () => {
+test('the server keeps only a bounded number of the limits that requests contain', () => {
   const { domains } = parseConfig([{ file: 'rl.yaml', text: BASIC }]);
   const descriptors = new Descriptors(domains, memory(), () => {});
   for (let i = 1; i <= 5500; i++)

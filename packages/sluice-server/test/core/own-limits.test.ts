@@ -64,7 +64,7 @@ test('a request with a new limit is decided as fast after 80,000 other limits as
   expect(last).toBeLessThan(first * 4);
 });
 
-test('the usage of a key counts toward every limit that later requests contain, even the thousandth limit', async () => {
+test("a key's usage counts toward every limit that later requests contain, even the thousandth", async () => {
   const core = createCore(config, { store: memory({ clock: manualClock(START) }) });
   for (let i = 0; i < 2000; i++) {
     const { statuses } = await core.decide('shop', [asks(5000 + i)]);

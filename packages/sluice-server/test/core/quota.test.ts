@@ -82,7 +82,7 @@ describe('in quota mode', () => {
     expect(codes(ask(core, 'service=one', 'free=x'))[0]).toBe('passed');
   });
 
-  test('shadow mode takes precedence', () => {
+  test('shadow mode takes precedence over quota mode', () => {
     const core = open(SERVICES);
     ask(core, 'tried=a');
     expect(codes(ask(core, 'tried=a'))).toEqual(['passed', 'OK']);

@@ -4,18 +4,18 @@ import { manualClock } from 'sluice/testing';
 import { describe, expect, test } from 'vitest';
 import { openRequestPolicies } from '../../src/core/request-policies.ts';
 
-describe('policies of requests', () => {
+describe('policies in requests', () => {
   const open = (max: number) => {
     const clock = manualClock();
     const policies = openRequestPolicies(memory({ clock }), max, () => clock.now());
     return { clock, limitOf: (text: string) => policies.limitOf(text) };
   };
 
-  test('are refused unless they are turned on', () => {
+  test('are refused unless the server allows them', () => {
     expect(() => open(0).limitOf('10/s')).toThrow('start the server with --request-policies');
   });
 
-  test('are counted by text, without regard to blanks', () => {
+  test('share their counts if their texts differ only in whitespace', () => {
     const { limitOf } = open(10);
     void limitOf('2/min burst 2').take('a', {});
     void limitOf(' 2/min   burst 2 ').take('a', {});

@@ -134,7 +134,7 @@ test('h2load: 2000 calls over 10 connections are all answered without an error',
   );
 });
 
-test('curl: gets decisions, a denial with status 429, and errors for an invalid body, a wrong token and a body that is too large', async () => {
+test('curl gets decisions, a denial with status 429, and errors for an invalid body, a wrong token and a body that is too large', async () => {
   const { port } = await opened(openHttp, RULES, {
     store: memory({ clock: manualClock(0) }),
     tokens: () => ['secret'],

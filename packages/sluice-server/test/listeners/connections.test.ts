@@ -47,7 +47,7 @@ describe('the maximum number of connections', () => {
     const refused = await fetch(`http://127.0.0.1:${port}/healthcheck`);
     expect([refused.status, refused.headers.get('connection')]).toEqual([503, 'close']);
     expect(await refused.json()).toMatchObject({ detail: 'Maximum number of connections reached.' });
-    // A refused connection without a request is also closed.
+    // A refused connection is closed even if it sends no request.
     await closed(await connected(port));
     first.destroy();
     const ask = async () => (await fetch(`http://127.0.0.1:${port}/healthcheck`)).status;

@@ -106,7 +106,7 @@ test('gRPC: every call that was counted is answered', () =>
     expect(MOST - (statuses[0]?.limitRemaining ?? 0)).toBe(answered);
   }));
 
-test('gRPC: a client that connects before the shutdown is answered, even if the server has not accepted it yet', () =>
+test('gRPC: a client that connects before the shutdown is answered, even if the server has not accepted its connection yet', () =>
   // While draining, calls are accepted for 300 ms.
   punctually(100, async () => {
     const limits =

@@ -1,4 +1,4 @@
-/** Each listener limits wrong tokens by address, and accepts the correct token from other addresses. */
+/** Tests that each listener limits wrong tokens by address, and accepts the correct token from other addresses. */
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { manualClock } from 'sluice/testing';

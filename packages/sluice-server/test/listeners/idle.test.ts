@@ -1,4 +1,7 @@
-/** Tests many idle connections. The server is a separate process, so that only its ends of the sockets count. Needs the build. */
+/**
+ * Tests many idle connections. The server is a separate process, so that the measured memory includes only the server's ends of
+ * the sockets. Needs the build.
+ */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';

@@ -1,4 +1,6 @@
-/** The store `remote` against a real server: sharing, faults, permissions, and requests that no client of ours would send. */
+/**
+ * Tests the `remote` store against a real server: sharing, faults, permissions, and requests that the store itself never sends.
+ */
 import { execFile } from 'node:child_process';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -95,7 +97,7 @@ describe('hits of one tick', () => {
     expect(sent).toEqual([5]);
   });
 
-  test('are divided into smaller requests if the server accepts no more', async () => {
+  test('are divided into several requests if the server does not accept all of them in one request', async () => {
     const { url } = await remoteServer('memory', { maxMessage: 2000 });
     const limiter = limiterOn(url, 'large');
     const keys = Array.from({ length: 40 }, (_, i) => `${i}`.padEnd(100, '.'));
@@ -109,7 +111,7 @@ describe('takeMany', () => {
   test.each([
     ['memory', () => 'memory'],
     ['Redis', () => `redis://127.0.0.1:${inject('redisPort')}/11`],
-  ])('is one step on a server on %s', async (_, store) => {
+  ])('is decided in one step by a server on %s', async (_, store) => {
     const { url } = await remoteServer(store());
     const limiter = limiterOn(url, `many ${process.pid}`);
     const both = [{ key: 'a' }, { key: 'b' }];
@@ -157,7 +159,7 @@ describe('leased(remote(url))', () => {
 });
 
 describe('the verbs that need an earlier decision', () => {
-  test('refund, settle and release act on exactly that charge', async () => {
+  test('act on exactly the charge of that decision: refund, settle and release', async () => {
     const { url } = await remoteServer();
     const limiter = limiterOn(url, 'charges');
     const decision = await limiter.take('a', 2);
@@ -176,7 +178,7 @@ describe('the verbs that need an earlier decision', () => {
   });
 });
 
-describe('a configuration error is not an outage, so callers get it regardless of onFailure', () => {
+describe('a configuration error is thrown to callers, whatever onFailure is,', () => {
   const open = { onFailure: 'allow' } as const;
 
   test('if the server was started without --remote', async () => {
@@ -357,7 +359,7 @@ describe('POST /v1/hits rejects', () => {
     ' '.repeat(20_000),
   ];
 
-  test('every malformed request with a problem, and keeps running', async () => {
+  test('every malformed request with problem details, and the server keeps running', async () => {
     const { post, lines } = await remoteServer();
     const send = (body: unknown) => post('/v1/hits', body, { authorization: `Bearer ${TOKEN}` });
     for (const body of BODIES) {
@@ -376,14 +378,14 @@ describe('POST /v1/hits rejects', () => {
       expect([first[0], plan]).toEqual([true, plan]);
       expect(second).toEqual(expect.any(String));
     }
-    // Costs for another number of policies than the plan has.
+    // The number of costs differs from the number of policies in the plan.
     expect(await (await send([[PLAN], [hit([3, [1, 2]])]])).json()).toEqual([
       expect.stringContaining('ERR_OPTIONS'),
     ]);
     expect(lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
   });
 
-  test('more limiters than it keeps, with an error for the hits of the others', async () => {
+  test('hits of further limiters if the server already keeps the maximum number of limiters', async () => {
     const { post, url } = await remoteServer();
     const named = (name: string) => PLAN.replace('"n"', `"${name}"`);
     for (let i = 0; i < 1000; i += 500) {

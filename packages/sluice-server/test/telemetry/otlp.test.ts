@@ -125,7 +125,7 @@ test('a collector gets the same metrics as /metrics, and a final update when the
 });
 
 test('an unreachable collector is logged once and does not affect responses', async () => {
-  // A port that no other process uses while the collector is away.
+  // A port that no other process takes while the collector is stopped.
   const gone = await metricsCollector(await freePort());
   await gone.close();
   const server = await serving('limits: { api: 1000/h }', { otlp: { endpoint: gone.url, every: 50 } });
@@ -178,7 +178,7 @@ test("OpenTelemetry's environment variables set the endpoint, the interval, the 
   expect(found.pushes[0]?.resource['service.name']).toBe('edge-limits');
 });
 
-test('an invalid endpoint is rejected at the start', async () => {
+test('an invalid endpoint is rejected at startup', async () => {
   const file = temporaryFile('limits: { api: 2/h }');
   const { gone, output } = run('serve', '--config', file, '--otlp-endpoint', 'localhost:4318');
   expect(await gone).toBe(2);

@@ -144,7 +144,7 @@ test('the measured sampling rate is close to the configured rate', () => {
   expect(sampled.length).toBeLessThan(5500);
 });
 
-test('gRPC reads traceparent from the metadata, and rejected calls also have spans', async () => {
+test('gRPC reads traceparent from the metadata, and records spans even for rejected calls', async () => {
   const { found, server } = await tracing({ share: 0 });
   const client = clientOf(server.addresses.grpc?.port as number, RATE_LIMIT);
   const operation = { domain: 'edge', descriptors: [{ entries: [{ key: 'user', value: 'alice' }] }] };
@@ -174,7 +174,7 @@ test('gRPC reads traceparent from the metadata, and rejected calls also have spa
     'sluice.count': 1,
     'sluice.outcome': 'allowed',
   });
-  // The status is that of a client error, not a failure of the server.
+  // A client error is not a failure of the server, so the status of the span is unset.
   expect([attributesOf(spans[2]?.attributes ?? [])['rpc.grpc.status_code'], spans[2]?.status]).toEqual([
     3,
     {},
@@ -415,7 +415,7 @@ test("flags and OpenTelemetry's environment variables determine whether, where a
     expect(() => given([`--trace-share=${share}`])).toThrow('--trace-share must be a number from 0 to 1');
 });
 
-test('an invalid --trace-share is rejected at the start', async () => {
+test('an invalid --trace-share is rejected at startup', async () => {
   const { gone, output } = run('serve', '--config', temporaryFile(LIMITS), '--trace-share', '7');
   expect(await gone).toBe(2);
   expect(output()).toContain('--trace-share must be a number from 0 to 1; got 7');

@@ -24,13 +24,13 @@ export class Alarms {
     };
   }
 
-  /** When the next alarm is due. Infinity if there is none. */
+  /** When the next timer is due. Infinity if no timer is set. */
   next(): Millis {
     while (this.heap.length > 0 && this.heap[0]?.wake === undefined) this.pop();
     return this.heap[0]?.due ?? Infinity;
   }
 
-  /** Fires the next alarm. */
+  /** Fires the next timer. */
   ring(): void {
     this.pop()?.wake?.();
   }

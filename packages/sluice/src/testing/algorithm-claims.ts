@@ -16,7 +16,7 @@ import { type ClaimSteps, denied, passed, peek, take, takePlace, withPlace } fro
 
 export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
   {
-    name: 'gcra allows a burst, then one unit per interval, and announces the exact instant of the next unit',
+    name: 'gcra allows a burst, then one unit per interval, and announces exactly when the next unit is available',
     policies: gcra({ limit: 10, per: '1s', burst: 3 }),
     steps: [
       [0, take(), { ...passed(2, 100), limit: 3, policy: 'default' }],
@@ -76,7 +76,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a fixed window can open with the first request',
+    name: 'a fixed window can start at the first request',
     policies: fixedWindow({ limit: 2, per: '1s', align: 'first' }),
     steps: [
       [900, take(2), { allowed: true, resetAfter: 1000 }],
@@ -119,7 +119,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a sliding log of sub-windows expires a whole sub-window at a time, never early',
+    name: 'a sliding log with sub-windows expires one whole sub-window at a time, never early',
     policies: slidingLog({ limit: 2, per: '1s', resolution: 10 }),
     steps: [
       [0, take(), passed(1, 1100)],
@@ -142,7 +142,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a pacer warms up, so that the first requests after a pause are slower',
+    name: 'a pacer with a warm-up enforces longer waits between the first requests after a pause',
     policies: pacer({ limit: 10, per: '1s', warmup: '2s', coldFactor: 3 }),
     steps: [
       [0, take(), { allowed: true }],
@@ -152,7 +152,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'concurrency holds a place until it is released or its lease ends',
+    name: 'a concurrency limit holds a place until it is released or its lease ends',
     policies: concurrency({ limit: 2, lease: '10s' }),
     steps: [
       [0, take(), passed(1, 10_000)],
@@ -164,7 +164,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a release with a decision frees the place of that decision, and does nothing after the lease has ended',
+    name: "a release that names a decision frees that decision's place, and does nothing if its lease has ended",
     policies: concurrency({ limit: 3, lease: '10s' }),
     steps: [
       [0, takePlace('a'), passed(2, 10_000)],
@@ -180,7 +180,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'renew starts a new lease, and takes a lost place back even if that exceeds the limit',
+    name: 'renew starts a new lease, and takes back a place whose lease has ended even if that exceeds the limit',
     policies: concurrency({ limit: 2, lease: '10s' }),
     steps: [
       [0, takePlace('a'), passed(1, 10_000)],

@@ -3,7 +3,7 @@ import { type ClaimSteps, denied, peek, settle, take, takeRemembered } from './s
 
 export const COST_CLAIMS: readonly ClaimSteps[] = [
   {
-    name: 'each policy is charged its own cost, all or nothing',
+    name: 'each policy is charged its own cost, and either all policies are charged or none',
     policies: { requests: '10/s', tokens: '1000/s fixed-window', log: '5/s sliding-log' },
     steps: [
       [
@@ -36,7 +36,7 @@ export const COST_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'settle charges units that were used beyond the charge, and gives back unused units of that charge only',
+    name: 'settle charges units that were used beyond the charge, and gives back only unused units of that charge',
     policies: { requests: '10/s', tokens: '1000/s fixed-window', log: '500/s sliding-log' },
     steps: [
       [0, takeRemembered('first', { cost: { tokens: 400, log: 300 } }), { allowed: true }],
@@ -57,7 +57,7 @@ export const COST_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a take with keep leaves units free for other calls, and a denial announces when enough units are free',
+    name: 'a take with keep leaves units free for other calls, and its denial announces when enough units will be free',
     policies: { rate: '10/s', log: '10/s sliding-log' },
     steps: [
       [0, take({ cost: 7, keep: 0.3 }), { allowed: true, taken: 7, remaining: 3 }],

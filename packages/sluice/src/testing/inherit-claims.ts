@@ -2,7 +2,7 @@
 import { fixedWindow, gcra, leakyBucket, type Policy, slidingLog, slidingWindow } from '../index.ts';
 import { type ClaimSteps, peek, refund, take } from './steps.ts';
 
-/** A limit of each kind that can be converted, with the same numbers. */
+/** One policy of each kind whose state can be converted, all with the same limit. */
 const all = (limit: number): Record<string, Policy> => ({
   rate: gcra({ limit, per: '1s' }),
   leaky: leakyBucket({ size: limit, dripRate: '1s' }),

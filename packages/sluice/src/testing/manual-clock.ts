@@ -1,9 +1,12 @@
-/** A clock that moves only when it is advanced or set, and then fires the timers of the instants that it passes. */
+/** A clock that moves only when it is advanced or set, and then fires the timers that have become due. */
 import { Alarms } from './alarms.ts';
 import type { Clock, Millis } from '../engine/contract.ts';
 
 export interface ManualClock extends Clock {
-  /** Moves the clock forward by this many milliseconds, and fires each timer on the way at its own instant. */
+  /**
+   * Moves the clock forward by this many milliseconds. Timers that become due fire in order, each at the time for which it was
+   * set.
+   */
   advance(by: Millis): void;
   /** Jumps to an instant, which may be in the past. A jump forward fires timers as `advance` does. */
   set(instant: Millis): void;

@@ -35,7 +35,7 @@ export const refund =
   (cost?: number): Ask =>
   (limiter) =>
     limiter.refund('k', cost);
-/** Decisions that made a charge or took a place, by the names that claims gave to them. */
+/** Decisions that made a charge or took a place, keyed by the names under which claims remember them. */
 const places = new WeakMap<AnyLimiter, Map<string, Decision>>();
 
 /** Takes and remembers the decision under a name. */

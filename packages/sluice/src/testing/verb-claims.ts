@@ -79,7 +79,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'reserve books a future turn, cancel gives the turn back only once, and a turn that cannot be booked is not charged',
+    name: 'reserve books a future turn and charges nothing if it cannot, and canceling a turn twice gives it back only once',
     policies: gcra({ limit: 10, per: '1s', burst: 1 }),
     steps: [
       [0, (limiter) => limiter.reserve('k'), { delay: 0, decision: { allowed: true, taken: 1 } }],
@@ -150,7 +150,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'retryAfter of a manually blocked key is the rest of the block or the wait for the policies, whichever is longer',
+    name: 'the retryAfter of a manually blocked key is the remaining time of the block or the wait for the policies, whichever is longer',
     policies: '1/h',
     steps: [
       [
@@ -194,9 +194,9 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
       [0, take(10), { allowed: true, remaining: 0 }],
       [0, take({ tier: 'pro', cost: 91 }), { allowed: false, limit: 100, remaining: 90, retryAfter: 10 }],
       [0, take({ tier: 'pro', cost: 50 }), { allowed: true, limit: 100, remaining: 40 }],
-      // 60 units were used, this limit allows 10, and one unit comes back every 100 ms.
+      // The default tier allows 10 units, and 60 were used. 51 units must come back, one every 100 ms.
       [0, take(), { allowed: false, retryAfter: 5100 }],
-      // In the tier that used the units, 50 of them have come back.
+      // The tier 'pro' charged last, and 50 units have come back there. 10 are used, so one more must come back.
       [500, take(), { allowed: false, retryAfter: 100 }],
     ],
   },

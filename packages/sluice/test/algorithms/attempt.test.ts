@@ -101,7 +101,7 @@ describe('attempt', () => {
               algorithm.clearIn(params, apart, at, now),
             ];
             const attempted = algorithm.attempt?.(params, fused, at, now, hit.cost, out);
-            // Object.is, so that even −0 and NaN count as differences.
+            // toStrictEqual compares numbers with Object.is, which distinguishes 0 from −0 and accepts NaN only for NaN.
             expect([attempted, ...out]).toStrictEqual(expected);
             expect(fused).toStrictEqual(apart);
           }

@@ -1,4 +1,4 @@
-/** Compares each algorithm with a slow, simple and exact model of it. */
+/** Compares each algorithm with a model that is slow, simple and exact. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {

@@ -85,7 +85,9 @@ function checkMutate(target: string): void {
     expect(existsSync(join(root, file.replace(/\*\.ts$/, ''))), file).toBe(true);
 }
 
-/** Expects a test file at or below the path, and the title in one of these files. docs.test.ts also has a test for each page. */
+/**
+ * Expects a test file at or below the path, and the title in one of these files. In docs.test.ts, the names of pages are titles.
+ */
 function checkTests(path = '', title = ''): void {
   const there = tests.filter((file) => file === path || file.startsWith(path === '' ? '' : `${path}/`));
   expect(there, path).not.toEqual([]);

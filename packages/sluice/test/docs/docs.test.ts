@@ -39,8 +39,8 @@ declare const Deno: {
 };`;
 
 /**
- * In milliseconds. Blocks use the default deadlines, as readers do. If timers of this process were later than this, the threads
- * and processes that blocks wait for were even later.
+ * In milliseconds. Blocks use the default deadlines, as readers do. A block that fails is run again if timers of this process
+ * were later than this, because the threads and processes that the block waits for were even later.
  */
 const LATE = 20;
 

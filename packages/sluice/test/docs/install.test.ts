@@ -1,4 +1,4 @@
-/** What newcomers see first on the page of the repository and on that of the package. Needs the build. */
+/** Tests what newcomers see first in the README of the repository and in the README of the package. Needs the build. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

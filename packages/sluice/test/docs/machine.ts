@@ -74,7 +74,7 @@ interface SluiceServer {
   drain(options: { timeout: number }): Promise<void>;
 }
 
-/** The command of redis-cell, served by Sluice's own server. */
+/** Starts a Sluice server, which implements the command of redis-cell. Returns its URL. */
 async function cell(): Promise<string> {
   const { createLog, startServer } = (await import(/* @vite-ignore */ serverSources)) as {
     readonly createLog: (write: (line: string) => void) => unknown;
@@ -115,10 +115,7 @@ const STAND_INS: Readonly<Record<string, (place: Place) => string | Promise<stri
     "import { rateLimiterFactory } from 'sluice-compat/rolling-window'",
 };
 
-/**
- * Services that Nest injects as `this.rateLimiterService`, by page: the replacement that the page offers, with the same
- * interface.
- */
+/** Code by page that defines `rateLimiterService`, which Nest would inject. It uses the replacement that the page offers. */
 const INJECTED: Readonly<Record<string, string>> = {
   'docs/migrate/sharkey.md': `
     import { createSkRateLimiterService } from 'sluice-compat/sharkey';

@@ -64,8 +64,8 @@ function spawned(port: number, command: string, ...args: readonly string[]): Run
     child,
     lines: () => printed.split('\n').slice(0, -1),
     isOver: () => child.exitCode !== null || child.signalCode !== null,
-    // There is no exit code while the process runs, nor after it was stopped. Below the report of an uncaught error, Node
-    // prints its own version.
+    // `exitCode` is null while the process runs, and after a signal has stopped it. Node prints its version at the end of the
+    // report of an uncaught error, which also shows errors of child processes.
     failure: () => (child.exitCode || /^Node\.js v\d/m.test(errors) ? errors || 'it failed' : undefined),
     async stop() {
       child.kill('SIGKILL');

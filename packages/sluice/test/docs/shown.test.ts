@@ -155,7 +155,7 @@ describe('docs/guides/headers.md', () => {
     await handler(new Request('http://localhost/'));
     const { status, headers } = await handler(new Request('http://localhost/'));
     expect(status).toBe(429);
-    // Headers that every script may read, even across origins.
+    // Scripts may read the two excluded headers even across origins.
     const own = [...headers.keys()].filter((name) => !['content-type', 'cache-control'].includes(name));
     expect(shown.trim().split(': ')[1]?.toLowerCase().split(', ').toSorted()).toEqual(own.toSorted());
   });

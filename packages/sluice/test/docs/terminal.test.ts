@@ -29,7 +29,7 @@ function addressed(lines: string, theirs: string, port: number): string {
   return lines.replaceAll(theirs, `http://127.0.0.1:${port}/`);
 }
 
-describe('decision 13', () => {
+describe('decision record 13', () => {
   const block = reading('docs/decisions/0013-the-clock-is-read-once-per-check.md');
   const line = block('sh', 'node -e');
 
@@ -64,7 +64,7 @@ describe('start in five minutes', () => {
     text.replaceAll(/;t=\d+/g, ';t=…').replace(/^(Retry-After: )\d+$/, '$1…');
 
   test('the server returns the answers that the page shows', () =>
-    // If the test runs slowly, one more request has been replenished.
+    // If the test runs slowly, one more unit is replenished, and one more request passes.
     punctually(500, async () => {
       writeFileSync(join(folder, 'limits/server.mjs'), server);
       const port = await freePort();

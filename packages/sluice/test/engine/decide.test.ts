@@ -116,7 +116,7 @@ describe('a penalty', () => {
     expect(blockOf(strike())).toBe(0);
   });
 
-  test('measures `within` for new strikes from the first of them, not from the end of the last block', () => {
+  test('measures `within` from the first new strike, not from the end of the last block', () => {
     const { clock, strike } = open();
     for (let i = 0; i < 3; i++) strike();
     for (const second of [10, 10.5]) {

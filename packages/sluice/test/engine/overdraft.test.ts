@@ -119,7 +119,7 @@ describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) =>
     expect((await limiter.peek('k')).retryAfter).toBeCloseTo(9991 * 6000, 0);
   });
 
-  test('maxDelay bounds the debt', async () => {
+  test('maxDelay bounds how long attempts can deny a key', async () => {
     const { limiter } = open('10/min', store);
     for (let i = 0; i < 100; i++) await limiter.take('k', { mode: 'always', maxDelay: '5m' });
     expect((await limiter.peek('k')).retryAfter).toBe(5 * MINUTE);

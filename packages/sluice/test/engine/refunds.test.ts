@@ -129,8 +129,8 @@ describe.each(Object.entries(CASES))('%s', (name, { policies, atMost, window }) 
   });
 });
 
-describe('a login that succeeds and is refunded', () => {
-  test('does not keep old failures in a sliding log', () => {
+describe('a successful login whose charge is refunded', () => {
+  test('does not prevent earlier failures in a sliding log from expiring', () => {
     const { limiter, clock } = open('5/10min sliding-log');
     limiter.take('alice', 4);
     for (let minute = 0; minute < 120; minute++) {
@@ -141,7 +141,7 @@ describe('a login that succeeds and is refunded', () => {
     expect(limiter.peek('alice').remaining).toBe(5);
   });
 
-  test('keeps old failures if the refund does not say which charge it undoes', () => {
+  test('prevents earlier failures from expiring if the refund does not say which charge it undoes', () => {
     const { limiter, clock } = open('5/10min sliding-log');
     limiter.take('alice', 4);
     for (let minute = 0; minute < 120; minute++) {

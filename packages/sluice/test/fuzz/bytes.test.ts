@@ -131,7 +131,7 @@ describe('rows of a compare-and-swap store', () => {
       fc.uint8Array({ maxLength: 300 }),
       numbers.map((some) => new Uint8Array(Float64Array.from(some).buffer)),
     );
-    // Half of the rows start with the mark of a real row, so that the rest of them is parsed.
+    // Half of the rows start with the mark of a real row, because the rest of a row is parsed only after a valid mark.
     const mark = await markOf(policies);
     await fc.assert(
       fc.asyncProperty(bytes, fc.boolean(), async (found, isMarked) => {

@@ -1,6 +1,6 @@
 /**
- * Fuzz tests of untrusted text in requests and responses. It must neither impersonate another client nor break out of a response
- * field.
+ * Fuzz tests of untrusted text in requests and responses. The text must not let a client impersonate another client, and must not
+ * break out of a response field.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -131,7 +131,7 @@ describe('clientAddress behind proxies', () => {
     expect(clientAddress(request, { trustProxy: 1 })).toBe('203.0.113.7');
   });
 
-  it('reads the header of each platform', () => {
+  it("reads the header in which each platform sends the client's address", () => {
     const headers = {
       'cf-connecting-ip': '203.0.113.1',
       'fly-client-ip': '203.0.113.2',
@@ -317,7 +317,6 @@ describe('key()', () => {
   });
 });
 
-/** IPv6 addresses that embed an IPv4 address, by prefix: Sluice treats them as IPv4. */
 /** Whether an IPv6 address embeds an IPv4 address, so that its key is not a prefix. */
 function embedsV4(text: string): boolean {
   const address = parseAddress(text);

@@ -62,7 +62,7 @@ describe('a cost by policy', () => {
     ['is an object', { requests: 2, tokens: 300 }],
     ['is returned by a function', () => ({ requests: 2, tokens: 300 })],
     ['is a promise', () => Promise.resolve({ requests: 2, tokens: 300 })],
-  ])('that %s charges each policy, and 1 to a policy that is not named', async (_, cost) => {
+  ])('that %s charges each named policy its cost, and every other policy 1 unit', async (_, cost) => {
     const { limiter } = model();
     const { decision, refusal } = await guardOf({ limiter, key, cost })(request());
     expect(refusal).toBeUndefined();
@@ -70,7 +70,7 @@ describe('a cost by policy', () => {
     expect(used(limiter)).toEqual({ requests: 2, tokens: 300, slots: 1 });
   });
 
-  it('charges 1 to a policy that has the name of a member of every object', async () => {
+  it('charges 1 unit to a policy whose name is also a property of every object', async () => {
     const classes = { batch: { keep: { tokens: 1 } } };
     const { limiter } = recorded({ constructor: '10/h fixed-window', tokens: '100/h fixed-window' }, classes);
     await guardOf({ limiter, key, cost: { tokens: 3 }, class: 'batch' })(request());
@@ -105,7 +105,7 @@ describe('a cost by policy', () => {
     expect(used(limiter)).toEqual({ requests: 0, tokens: 0, slots: 0 });
   });
 
-  it('renews and releases a place that the cost does not name', async () => {
+  it('renews and releases the place of a policy that the cost does not name', async () => {
     const { limiter } = model();
     const keep = vi.spyOn(limiter, 'keep');
     const { settle } = await guardOf({ limiter, key, cost: { tokens: 300 } })(request());
@@ -125,7 +125,7 @@ describe('one cost for several limits', () => {
     ['in each limit', (limits): Options => ({ limits: limits?.map((limit) => ({ ...limit, cost })) })],
     ['as a function', (limits): Options => ({ cost: () => cost, limits })],
   ] as [string, (limits: Options['limits']) => Options][])(
-    '%s charges each limiter for the policies that it has',
+    'given %s charges each limiter for the policies that it has',
     async (_, optionsOf) => {
       const limiters = [user(), team()];
       const guard = guardOf(optionsOf(limiters.map((limiter) => ({ limiter, key }))));
@@ -145,7 +145,7 @@ describe('one cost for several limits', () => {
     expect(limiters.map(used)).toEqual([{ requests: 1 }, { tokens: 120 }]);
   });
 
-  it('does not replace the cost that a limit has itself', async () => {
+  it('does not replace the cost that a limit specifies itself', async () => {
     const limiters = [user(), team()];
     const [first, second] = limiters.map((limiter) => ({ limiter, key }));
     const limits = [first, { ...second, cost: 7 }] as Options['limits'];
@@ -197,16 +197,20 @@ describe('settling a cost by policy', () => {
   }
 
   it.each([
-    ['gives back', { tokens: 120 }, { requests: 1, tokens: 120, slots: 0 }],
-    ['charges', { tokens: 450 }, { requests: 1, tokens: 450, slots: 0 }],
-    ['waives', { requests: 0, tokens: 0 }, { requests: 0, tokens: 0, slots: 0 }],
-    ['keeps', undefined, { requests: 1, tokens: 300, slots: 0 }],
-  ])('%s the difference of the policies that are named', async (_, final, expected) => {
+    ['gives back the difference if less was used', { tokens: 120 }, { requests: 1, tokens: 120, slots: 0 }],
+    ['charges the difference if more was used', { tokens: 450 }, { requests: 1, tokens: 450, slots: 0 }],
+    [
+      'gives everything back if nothing was used',
+      { requests: 0, tokens: 0 },
+      { requests: 0, tokens: 0, slots: 0 },
+    ],
+    ['keeps the cost if the result is undefined', undefined, { requests: 1, tokens: 300, slots: 0 }],
+  ])('%s', async (_, final, expected) => {
     const { limiter } = model();
     expect(await settled(limiter, () => final)).toEqual({ used: expected, errors: [] });
   });
 
-  it('corrects a plain cost by policy, too', async () => {
+  it('can settle single policies of a cost that was given as a number', async () => {
     const { limiter } = model();
     const result = await settled(limiter, () => ({ tokens: 9 }), 3);
     expect(result).toEqual({ used: { requests: 3, tokens: 9, slots: 0 }, errors: [] });
@@ -220,7 +224,7 @@ describe('settling a cost by policy', () => {
     }
   });
 
-  it('makes no call to the store if the cost was right', async () => {
+  it('makes no call to the store if exactly the cost was used', async () => {
     const { limiter, verbs } = recorded('10/h fixed-window');
     await settled(limiter, () => 3, 3);
     expect(verbs.slice(0, -1)).toEqual(['take']);
@@ -263,13 +267,16 @@ describe('a class', () => {
     ['a name', 'batch'],
     ['a function', () => 'batch'],
     ['a promise', () => Promise.resolve('batch')],
-  ] as [string, Options['class']][])('given by %s leaves its share to other requests', async (_, name) => {
-    const limiter = withClass();
-    const batch = guardOf({ limiter, key, class: name });
-    for (let i = 0; i < 7; i++) expect((await batch(request())).refusal).toBeUndefined();
-    expect((await batch(request())).refusal?.status).toBe(429);
-    expect((await guardOf({ limiter, key })(request())).refusal).toBeUndefined();
-  });
+  ] as [string, Options['class']][])(
+    'given by %s leaves the units that it keeps free to other requests',
+    async (_, name) => {
+      const limiter = withClass();
+      const batch = guardOf({ limiter, key, class: name });
+      for (let i = 0; i < 7; i++) expect((await batch(request())).refusal).toBeUndefined();
+      expect((await batch(request())).refusal?.status).toBe(429);
+      expect((await guardOf({ limiter, key })(request())).refusal).toBeUndefined();
+    },
+  );
 
   it('applies to requests that are limited by their address', () => {
     const guard = guardOf({ limiter: withClass(), class: 'batch', cost: 8 });

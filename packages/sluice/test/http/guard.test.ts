@@ -44,7 +44,7 @@ const perHour = (limit: number, name = 'default') =>
     { store: memory({ clock: manualClock(0) }), name },
   );
 
-/** A promise of another library, which has only `then`. */
+/** A promise as another library may implement it: an object that has only `then`. */
 function foreign<T>(promise: Promise<T>): Promise<T> {
   // oxlint-disable-next-line unicorn/no-thenable -- the guard must accept any thenable
   return Object.defineProperty({} as Promise<T>, 'then', {
@@ -52,7 +52,7 @@ function foreign<T>(promise: Promise<T>): Promise<T> {
   });
 }
 
-/** A limiter of the user's own, which has no `settle`. */
+/** A custom limiter, which has no `settle`. */
 function withoutSettle(limiter: AnyLimiter): GuardLimiter {
   const own = { ...limiter, settle: undefined };
   return own;
@@ -483,13 +483,13 @@ describe('a callback', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('fault'))],
-  ])('that %s, such as onDenied, does not affect the response', async (_, onDenied) => {
+  ])('that %s does not affect the response: onDenied', async (_, onDenied) => {
     const guard = guardOf({ limiter: perHour(1), cost: 2, onDenied });
     expect(synchronous(guard(request())).refusal?.status).toBe(429);
     await new Promise((resolve) => setImmediate(resolve));
   });
 
-  it('such as onDenied is called once, with the request and the decision sent to the client', () => {
+  it('for denials is called once, with the request and the decision sent to the client', () => {
     const told: [Asked, Decision][] = [];
     const asked = request();
     const guard = guardOf({ limiter: perHour(1), cost: 2, onDenied: (...it) => told.push(it) });
@@ -497,7 +497,7 @@ describe('a callback', () => {
     expect(told).toEqual([[asked, decision]]);
   });
 
-  it('that throws, such as onUnavailable, does not affect the response', async () => {
+  it('that throws does not affect the response: onUnavailable', async () => {
     const onUnavailable = () => {
       throw new Error('fault');
     };

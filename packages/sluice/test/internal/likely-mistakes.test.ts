@@ -1,4 +1,4 @@
-/** The most likely errors of new users, with the full message: the problem, the received value and the fix. */
+/** Tests the most likely mistakes of new users. Each full error message names the problem, the received value and the fix. */
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { createClient } from 'redis';
@@ -13,7 +13,7 @@ import { ipc } from '../../src/stores/ipc/index.ts';
 import { postgres } from '../../src/stores/postgres/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 
-/** Called as from JavaScript, where no types prevent invalid calls. */
+/** A function without checked types, as JavaScript code would call it. */
 type Untyped = (...args: unknown[]) => unknown;
 const create = createLimiter as Untyped;
 const limiter = createLimiter('5/min');

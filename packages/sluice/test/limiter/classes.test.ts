@@ -1,4 +1,4 @@
-/** Tests `keep` and `classes`: calls that may use only what they leave free for others. */
+/** Tests `keep` and `classes`, which make calls leave a part of the limit free for other calls. */
 import { describe, expect, test } from 'vitest';
 import { createLimiter, memory, type Policies } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
@@ -45,7 +45,7 @@ function mostInASecond(calls: readonly Call[]): number {
 
 const only = (of: Call['of'], calls: readonly Call[]) => calls.filter((call) => call.of === of);
 const none = () => 0;
-/** The whole share, which is 30 calls, at the start of each second. */
+/** All 30 calls of the interactive share, at the start of each second. */
 const inBursts = (ms: number) => (ms % SECOND === 0 ? 30 : 0);
 /** 25 calls per second, evenly spaced. */
 const evenly = (ms: number) => (ms % 40 === 0 ? 1 : 0);
@@ -58,7 +58,7 @@ describe('a flood of batch calls that keep 30 % of 100 calls per second free', (
     ['fixed-window', 'in bursts', inBursts, 2 * LIMIT],
     ['fixed-window', 'evenly', evenly, 2 * LIMIT],
     ['sliding-window', 'evenly', evenly, 2 * LIMIT],
-    // The burst, and what is replenished within the second.
+    // The maximum is the burst plus what is replenished within the second.
     ['gcra', 'in bursts', inBursts, 2 * LIMIT],
     ['gcra', 'evenly', evenly, 2 * LIMIT],
   ] as const)(
@@ -98,7 +98,7 @@ describe('a flood of batch calls that keep 30 % of 100 calls per second free', (
     expect(admitted.filter(({ at }) => at < 20)).toHaveLength(71);
   });
 
-  test('gives way to interactive calls at the full rate, with gcra', () => {
+  test('is denied completely while interactive calls use the full rate, with gcra', () => {
     const { admitted, denied } = simulate(`${LIMIT}/s gcra`, (ms) => (ms % 10 === 0 ? 1 : 0));
     expect(denied).toBe(0);
     expect(
@@ -111,7 +111,7 @@ describe('a flood of batch calls that keep 30 % of 100 calls per second free', (
 });
 
 describe('retryAfter under keep', () => {
-  /** Policies whose calls pass regardless of their cost keep nothing free, and penalties have no cost. */
+  /** Policies that admit any cost cannot keep units free, and penalties have no cost. */
   const WITHOUT_UNITS = /pacer|min interval|penalty/;
   const cases = Object.entries(CASES).filter(([name]) => !WITHOUT_UNITS.test(name));
   const keeps = [0.3, 0.5, 1, 2];
@@ -167,7 +167,7 @@ describe('keep', () => {
   const open = () =>
     createLimiter({ requests: '10/h', tokens: '1000/h' }, { classes: { batch: { keep: 0.3 } } });
 
-  test('is a fraction of each limit, or units', () => {
+  test('is a fraction of each limit, or a number of units', () => {
     expect(open().take('a', { cost: { requests: 7, tokens: 700 }, keep: 0.3 }).allowed).toBe(true);
     expect(open().take('a', { cost: { requests: 8, tokens: 700 }, keep: 0.3 }).policy).toBe('requests');
     expect(open().take('a', { cost: { requests: 7, tokens: 701 }, keep: 0.3 }).policy).toBe('tokens');
@@ -175,7 +175,7 @@ describe('keep', () => {
     expect(open().take('a', { cost: 9, keep: 2 }).allowed).toBe(false);
   });
 
-  test('is asked only of the policies that it names', () => {
+  test('applies only to the policies that it names', () => {
     expect(open().take('a', { cost: { requests: 10, tokens: 900 }, keep: { tokens: 100 } }).allowed).toBe(
       true,
     );
@@ -184,7 +184,7 @@ describe('keep', () => {
     );
   });
 
-  test('is not asked of a policy that the call does not cost', () => {
+  test('does not apply to a policy for which the call costs 0', () => {
     const limiter = open();
     limiter.take('a', { cost: { requests: 10, tokens: 0 } });
     expect(limiter.take('a', { cost: { requests: 0, tokens: 5 }, class: 'batch' }).allowed).toBe(true);
@@ -196,7 +196,7 @@ describe('keep', () => {
     expect(limiter.take('a', { cost: 10, mode: 'partial' }).taken).toBe(4);
   });
 
-  test('makes acquire wait until that much is free', async () => {
+  test('makes acquire wait until that many units are free', async () => {
     const clock = manualClock(START);
     const limiter = createLimiter('10/s', { store: memory({ clock }), classes: { batch: { keep: 0.5 } } });
     limiter.take('a', 10);

@@ -113,7 +113,7 @@ describe('a cost by policy', () => {
 });
 
 describe('settle', () => {
-  test('charges a key that has no row, because its charge was replenished or it was never charged', () => {
+  test('charges a key that has no row, either because its charge was replenished or because it was never charged', () => {
     expect(left(limiter.settle('new', { charged: 0, used: { tokens: 300 } }))[1]).toBe(9700);
     expect(left(limiter.peek('new'))[1]).toBe(9700);
   });
@@ -189,7 +189,7 @@ describe('run with settle', () => {
     expect(tokens()).toEqual([58, 2000, 3, 2]);
   });
 
-  test('rejects with the error of settle, and releases the place', async () => {
+  test('rejects with the error that settle throws, and releases the place', async () => {
     const settle = () => {
       throw new Error('wrong usage');
     };
@@ -238,7 +238,7 @@ describe('keep', () => {
     ]);
   });
 
-  test('also applies to acquire, which waits until enough units are left', async () => {
+  test('makes acquire wait until enough units are left', async () => {
     const half = createLimiter('10/min', { store: memory({ clock }) });
     half.take('k', 8);
     let isDone = false;

@@ -166,11 +166,11 @@ describe('keep', () => {
     const decision = limiter.take('k');
     limiter.keep('k', { of: decision });
     expect(limiter.renew('k', { of: decision })).toMatchObject({ allowed: true, taken: 0, remaining: 4 });
-    // @ts-expect-error: what JavaScript may pass
+    // @ts-expect-error: JavaScript code can make this call.
     expect(() => limiter.keep('k', {})).toThrow(
       'options.of must be the decision that was returned when the place was taken',
     );
-    // @ts-expect-error: what JavaScript may pass
+    // @ts-expect-error: JavaScript code can make this call.
     expect(() => limiter.renew('k')).toThrow(
       'options.of must be the decision that was returned when the place was taken',
     );

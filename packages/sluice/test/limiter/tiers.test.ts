@@ -87,7 +87,7 @@ test('inherit requires a name only if a limiter has neither tiers nor a policy f
   expect(() => createLimiter('5/s', { inherit: 'additive' })).toThrow('createLimiter.name is required');
 });
 
-test('a limiter whose tiers only count units has the same rows as a limiter without tiers', () => {
+test('tiers with different limits do not change the layout of a row that counts used units', () => {
   const [plain] = plansFor(['1000/day fixed-window'], 'api');
   const [base, pro] = plansFor(['1000/day fixed-window', '5000/day fixed-window'], 'api', 'additive');
   for (const plan of [base, pro]) {

@@ -27,7 +27,7 @@ const WRAPPED: Readonly<Record<string, () => Store>> = {
 };
 
 test.each(Object.entries(WRAPPED))(
-  'unblock ends a manual block and keeps the used units, also through %s',
+  'unblock ends a manual block and keeps the used units on a store that is wrapped by %s',
   async (_, make) => {
     const limiter: AnyLimiter = createLimiter('100/h fixed-window', { store: make(), name: 'api' });
     await limiter.take('alice', 60);

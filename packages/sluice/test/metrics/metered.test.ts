@@ -42,7 +42,6 @@ function recorder(): Observer & { readonly calls: Call[] } {
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
-/** A client without a server. */
 /** The deadline is long, for busy machines. */
 const patient = { deadline: '10s', onFailure: 'throw' } as const;
 const offlineClient = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };

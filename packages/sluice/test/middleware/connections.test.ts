@@ -1,5 +1,5 @@
 /**
- * Requests whose connection closes early must free their slots, over HTTP/1.1 with pipelining and over HTTP/2, with every Node
+ * Requests whose connection closes early must free their places, over HTTP/1.1 with pipelining and over HTTP/2, with every Node
  * framework. The events that Node emits differ between versions, so all tests run on each supported version.
  */
 import { execFile } from 'node:child_process';
@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe.each(BINARIES)('on %s', (_, binary = '') => {
-  it('when connections close early, the middleware frees all slots and settles each request exactly once', {
+  it('when connections close early, the middleware frees all places and settles each request exactly once', {
     timeout: 240_000,
   }, async () => {
     const { stdout } = await promisify(execFile)(binary, [file], {

@@ -225,7 +225,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     expect(limiter.peek('k').remaining).toBe(7);
   });
 
-  it('with global: false limits only handlers that use the guard, also with options from a factory', async () => {
+  it('with global: false limits only handlers that use the guard, even if the options come from a factory', async () => {
     const Letters = controller();
     on(Letters, 'a', UseGuards(RateLimitGuard));
     const LIMITER = Symbol('limiter');
@@ -401,7 +401,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
       return { send, heard, finishers, close: () => client.terminate() };
     }
 
-    it('releases a place when its message has been handled, also if the handler fails', async () => {
+    it('releases a place when its message has been handled, even if the handler fails', async () => {
       const limiter = createLimiter(concurrency({ limit: 2, lease: '1h' }));
       const { send, heard, finishers, close } = await serveGateway(limiter, true);
       for (const data of ['1', 'fault', '3']) send(data);

@@ -73,7 +73,7 @@ describe('node:http2', () => {
       const outcomes: Outcome[] = [];
       const decisions: ((key: string) => void)[] = [];
       const key = () =>
-        when === 'while it is decided' ? new Promise<string>((resolve) => void decisions.push(resolve)) : 'k';
+        when === 'is being checked' ? new Promise<string>((resolve) => void decisions.push(resolve)) : 'k';
       const asked = vi.fn(key);
       const settle = (_: unknown, outcome: Outcome) => void outcomes.push(outcome);
       const { open, close } = await serve({ limiter, key: asked, settle }, () => {});

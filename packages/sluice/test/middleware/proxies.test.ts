@@ -197,7 +197,7 @@ describe('warnings about proxies', () => {
     await freshModules();
     const { rateLimit } = await import('../../src/middleware/fastify.ts');
     const { createLimiter: create } = await import('../../src/index.ts');
-    // Its types no longer accept a number; its code still does.
+    // Fastify's types no longer accept a number, but its code still does.
     const app = fastify({ trustProxy: 1 as unknown as true });
     await app.register(rateLimit, { limiter: create('5/h') });
     app.get('/', async () => 'ok');

@@ -107,7 +107,7 @@ describe.each(rows)('$name on $runtime:', ({ runtime, name, handler, args, serve
     expect(third.headers.get('content-type')).toBe('application/problem+json');
   });
 
-  it('frees the slot of a connection that is reset during a response, and settles the request once', async () => {
+  it('frees the place of a connection that is reset during a response, and settles the request once', async () => {
     const { port } = new URL(url);
     for (let times = 1; times <= 3; times++) {
       const socket = connect(Number(port), '127.0.0.1');

@@ -177,8 +177,8 @@ describe('11. checks that take longer the more hits there were', () => {
   test('Redis needs no more time for 30,000 recorded hits than for one', async () => {
     const limiter = limiterOn();
     /**
-     * The time of a check in microseconds, as measured by the server. The minimum of several checks, because a check may be
-     * interrupted.
+     * Returns the time of a check in microseconds, as measured by the server. It is the minimum of several checks, because a
+     * check may be interrupted.
      */
     const work = async (key: string, cost: number) => {
       let least = Infinity;
@@ -239,7 +239,10 @@ describe('11. checks that take longer the more hits there were', () => {
     expect(await bytesOf(client, () => limiter.limit('k'), 5)).toBeGreaterThan(few + 30 * 1000);
   });
 
-  /** The bytes that the server sent for one call. The minimum of several calls, because other clients may use the server. */
+  /**
+   * Returns the bytes that the server sent for one call. It is the minimum of several calls, because other clients may use the
+   * server.
+   */
   async function bytesOf(from: Redis, call: () => Promise<unknown>, rounds: number): Promise<number> {
     const sent = async () => Number(/total_net_output_bytes:(\d+)/.exec(await from.info('stats'))?.[1]);
     let least = Infinity;
@@ -266,7 +269,7 @@ describe('12. resets that leave a count of −1', () => {
         expect((await limiter.peek('k')).remaining).toBe(3);
         expect(await passed(limiter, 'k', 10)).toBe(3);
 
-        // Also if the key was charged again after the reset, and the refund is larger than that charge.
+        // The same holds if the key was charged again after the reset, and the refund is larger than that charge.
         await limiter.reset('k');
         await limiter.take('k');
         await limiter.refund('k', 3);
@@ -325,7 +328,7 @@ describe('14. stores that disagree', () => {
       for (let i = 0; i < 60; i++) {
         go(someGap(draw));
         await agree(someVerb(draw));
-        // Where they could differ: at the announced instant, and within the tolerance before it.
+        // Checks at times when stores could differ: at the announced instant, and within the tolerance before it.
         const [key, cost] = [`key ${draw(4)}`, 1 + draw(30) / 10];
         const { retryAfter } = (await agree((limiter) => limiter.peek(key, cost))) as Decision;
         if (retryAfter === 0 || retryAfter === Infinity) continue;

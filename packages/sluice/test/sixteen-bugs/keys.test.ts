@@ -98,7 +98,7 @@ describe('7. keys without expiry', () => {
       clock.advance(1);
       limiter.take(`key ${i}`);
     }
-    // A thousand of them are live at any time.
+    // A thousand keys are in use at any time.
     expect(store.size).toBeLessThan(5000);
   });
 

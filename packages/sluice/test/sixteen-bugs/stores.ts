@@ -55,7 +55,7 @@ export function open(make: MakeStore, policies: Policies): Opened {
   return { limiter: createLimiter(policies, { store: make(clock), name: crypto.randomUUID() }), clock };
 }
 
-/** `limit` per `per` milliseconds, for every algorithm that takes these numbers. */
+/** Policies of `limit` units per `millis` milliseconds, one for every algorithm that takes these numbers. */
 export function kinds(limit: number, millis: number): Readonly<Record<string, Policy>> {
   const per = `${millis}ms`;
   return {

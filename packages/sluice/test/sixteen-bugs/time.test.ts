@@ -134,7 +134,7 @@ describe('2. durations below a second that block forever', () => {
         '%s admits units again at the announced instant',
         async (_name, policy) => {
           const { limiter, clock } = open(make, policy);
-          // In each of ten windows something passes, at the announced time.
+          // In each of ten windows, a call passes at the announced time.
           for (let i = 0; i < 10; i++) {
             expect(await passed(limiter, 'k', 5)).toBeGreaterThanOrEqual(1);
             const { allowed, retryAfter } = await limiter.peek('k', 2);

@@ -34,7 +34,8 @@ export async function casBackend(): Promise<Backend> {
       },
     })),
     connect() {
-      // The timeout is longer than any fault, so that a late write is never followed by one on another connection.
+      // The timeout is longer than any fault. Otherwise, the client would open another connection, on which a later write could
+      // overtake a late write.
       const client = Client.create(`127.0.0.1:${network.port}`, { timeout: 60, logger: { log() {} } });
       return {
         store: (options) => memcached(client, { onFailure: 'throw', ...options }),

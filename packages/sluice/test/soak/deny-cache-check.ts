@@ -61,7 +61,7 @@ export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scen
   async function check(hit: Hit, answer: Promise<Decision>, asked: number): Promise<void> {
     const { source, allowed, retryAfter } = await answer;
     if (source !== 'deny-cache') return;
-    // By then, `observed` has recorded all denials of this tick.
+    // Waits until `observed` has recorded all denials of this tick.
     await immediate();
     run.checked(scenario);
     run.denied(scenario);

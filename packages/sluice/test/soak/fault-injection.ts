@@ -34,8 +34,8 @@ export interface FaultInjector {
 }
 
 /**
- * Creates an injector. A fault that loses rows wraps that part in `losing`. `pause` is the minimum number of milliseconds after
- * each fault; the maximum is twice that.
+ * Creates an injector. A fault that loses rows calls `losing` around the part that loses them. `pause` is the minimum number of
+ * milliseconds after each fault; the maximum is twice that.
  */
 export function faultInjector(faultsOf: (losing: Losing) => Faults, pause = 400): FaultInjector {
   const losses: Loss[] = [];

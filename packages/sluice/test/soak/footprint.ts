@@ -1,4 +1,4 @@
-/** Finds out whether memory use stays flat, from samples and the slope of a least-squares line through them. */
+/** Determines whether memory use stays flat, by fitting a least-squares line to samples. */
 
 export interface Footprint {
   /** Bytes before the first scenario, after the warm-up, and at the end. */

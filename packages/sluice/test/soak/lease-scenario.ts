@@ -1,6 +1,7 @@
 /**
- * The worst case for leases. Nodes take a few units, so that each holds leases while the store replenishes; then all leases
- * and all units left in the store are spent together. A bucket that was not reduced for leases would admit too much.
+ * The worst case for leases. Nodes take a few units, so that each holds leases while the store replenishes; then all leases and
+ * all units left in the store are spent together. If the burst of a bucket were not reduced for leases, too many units would be
+ * admitted.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLimiter, gcra, leased, memory, StoreUnavailable, tokenBucket } from '../../src/index.ts';

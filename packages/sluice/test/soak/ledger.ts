@@ -1,5 +1,5 @@
 /**
- * Records the units that passed, and finds out whether more than `burst` plus the units that `rate` replenishes passed in any
+ * Records the units that passed, and determines whether more than `burst` plus the units that `rate` replenishes passed in any
  * window.
  */
 
@@ -36,9 +36,9 @@ export interface LedgerOptions {
   readonly late?: number;
 }
 
-/** Entries. Their memory is allocated from the start, so that the ledger does not look like a leak. */
+/** Maximum number of entries. Their memory is allocated from the start, so that the ledger does not look like a leak. */
 const CAPACITY = 20_000;
-/** Entries kept free for checks that are in flight when the ledger becomes full. */
+/** Number of entries that are kept free for checks that are in flight when the ledger becomes full. */
 const RESERVE = 500;
 /** Milliseconds by which other processes may report late. */
 const LATE = 15_000;

@@ -26,7 +26,7 @@ const LANES = 2;
 
 export interface BoundOptions {
   readonly scenario: string;
-  /** The burst in units, and the units per second. */
+  /** The size of the burst, and the number of units per second. */
   readonly limit: number;
   /** The greatest cost; default a tenth of the limit. */
   readonly largest?: number;
@@ -226,7 +226,7 @@ async function blocks(
   for (let i = 0; !run.isOver(); i++) {
     await expectAnswer(run, scenario, async () => {
       const { asked, told } = await timed(clock, () => limiter.block(`blocked ${i % 3}`, BLOCKED_FOR));
-      // The block holds until then, even if the clock was set in between.
+      // The block lasts at least until this time, even if the clock was set during the call.
       const end = Math.min(asked.machine, told.machine - (told.steady - asked.steady)) + BLOCKED_FOR - behind;
       while (!run.isOver()) {
         const check = await timed(clock, () => limiter.take(`blocked ${i % 3}`));

@@ -31,7 +31,7 @@ export async function keysIn(client: Redis, name: string): Promise<number> {
 }
 
 export interface RedisBackend extends Backend {
-  /** Port of the proxy that stands for the network. */
+  /** Port of the proxy that simulates the network. */
   readonly port: number;
 }
 

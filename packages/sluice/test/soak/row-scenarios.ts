@@ -1,4 +1,4 @@
-/** A store keeps as many rows as there are keys in use, and not many more. */
+/** Checks that a store does not keep many more rows than there are keys in use. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   createLimiter,
@@ -45,7 +45,7 @@ export class RowCount {
   }
 }
 
-/** Takes from new keys, `perSecond` of them. Each must be unused, and its row must be removed soon after. */
+/** Takes from `perSecond` new keys each second. Each key must be unused, and its row must be removed soon afterwards. */
 async function newKeys(
   run: Run,
   scenario: string,

@@ -1,4 +1,7 @@
-/** Two Sluice servers on one Redis, called through their HTTP and RESP listeners. One of them is restarted from time to time. */
+/**
+ * Two Sluice servers on one Redis, called through their HTTP and RESP listeners. One of the servers is restarted from time to
+ * time.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -48,7 +51,7 @@ function limitsOf(scenario: string, limit: number): string {
   return JSON.stringify({ limits });
 }
 
-/** For `staysWithinLimit` with this scenario and limit. `redisPort`: port of the store. */
+/** Creates the backend for `staysWithinLimit` with this scenario and limit. `redisPort` is the port of the store. */
 export async function serverBackend(scenario: string, limit: number, redisPort: number): Promise<Servers> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-soak-'));
   const config = join(folder, 'limits.yaml');

@@ -1,6 +1,6 @@
 /**
- * Mixed load on all stores while faults are injected into their servers, processes and networks. It takes twelve seconds
- * among the other tests, and ten minutes as `npm run soak`. `npm run soak -- --for 1h --seed 7` sets duration and seed.
+ * Mixed load on all stores while faults are injected into their servers, processes and networks. It runs for twelve seconds as
+ * part of the test suite, and for ten minutes with `npm run soak`. `npm run soak -- --for 1h --seed 7` sets duration and seed.
  */
 import { expect, test } from 'vitest';
 import { duration } from '../../src/internal/duration.ts';

@@ -26,7 +26,7 @@ const faultFreeEnd = (span: number): number => Math.max(span / 20, 3000);
 const MIN_FAULT_FREE = 2500;
 /** The maximum number of milliseconds by which a run is extended, if a scenario has not made enough checks yet. */
 const MAX_EXTENSION = 90_000;
-/** Decisions that each scenario must make. */
+/** Minimum number of decisions that each scenario must make. */
 const MIN_CHECKS = 20;
 /** How many scenarios report results. */
 const SCENARIOS = 30;
@@ -131,7 +131,7 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
     while (!run.isOver()) {
       await sleep(Math.min(Math.max(span / SAMPLES, SAMPLE_EVERY), every));
       clock.check();
-      // Memory that is freed at the end does not count.
+      // Takes no sample after the end, when the scenarios free their memory.
       if (!run.isOver()) await sample();
     }
   }

@@ -54,9 +54,9 @@ export class Tallies {
 export interface Verdict {
   /** Things that must never happen; the first hundred. */
   readonly violations: readonly string[];
-  /** By 'store: property'. */
+  /** Results of each scenario, by its name 'store: property'. */
   readonly scenarios: Readonly<Record<string, Tally>>;
-  /** By store and kind. */
+  /** Number of injected faults, by store and kind. */
   readonly faults: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** Heap and resident memory of this process, and resident memory of a server that is never restarted. */
   readonly memory: Readonly<Record<'heap' | 'resident' | 'server', Footprint>>;

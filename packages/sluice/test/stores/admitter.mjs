@@ -3,11 +3,10 @@
  * A separate process that takes from a user, a team and an organization with takeMany. admitters.ts
  * starts it and controls it by messages. It imports the built package, because Node 20 cannot run TypeScript.
  *
- * argv: the port of the server, and `pg` if the server is Postgres.
- * Message: { round, lanes, calls, user, team }: `lanes` concurrent callers make a call for each of `calls` users of one team. The
- * limits of each user and of the team are `user` and `team`.
- * Answer: { admitted, denials, atomic }: how many calls were admitted, why the others were denied, as the names of policies and
- * how often each was named, and how many answers were atomic.
+ * argv: the port of the server, and `pg` if the server is Postgres. Message: { round, lanes, calls, user, team }: `lanes`
+ * concurrent callers make a call for each of `calls` users of one team. The limits of each user and of the team are `user` and
+ * `team`. Answer: { admitted, denials, atomic }: the number of admitted calls, the number of denied calls by the policy that
+ * denied them, and the number of atomic decisions.
  */
 import { Redis } from 'ioredis';
 import pg from 'pg';

@@ -36,7 +36,7 @@ function someCosts(draw: (below: number) => number, names: readonly string[]): R
   return Object.fromEntries(chosen.map((name) => [name, someCost(draw)]));
 }
 
-/** Corrects or gives back a charge, which is identified by its decision or only by its instant. */
+/** Corrects, renews or gives back a charge, which is identified by its decision or only by its time. */
 function someReturn(
   draw: (below: number) => number,
   { key, cost, of }: Taken,
@@ -61,7 +61,7 @@ function someReturn(
 
 /**
  * All verbs and modes, with whole costs, halves and tenths, for all policies or for each of `names`. A reservation is compared
- * without its function. Some hits give back, correct or renew one of the charges, or a part of it.
+ * without its `cancel` function. Some hits give back, correct or renew one of the charges, or a part of it.
  */
 export function someVerb(
   draw: (below: number) => number,
@@ -128,7 +128,10 @@ export interface Amount {
 /** The most hits before all keys are replaced by new ones. */
 const RENEWED = 200;
 
-/** The answer, or the code of the error. After the clock has gone back, a charge that is given by its instant may be in the future. */
+/**
+ * Returns the answer, or the message of a SluiceError. Such an error is correct if the clock has gone back and a charge that is
+ * identified by its time is now in the future.
+ */
 async function answerOf(ask: Ask, limiter: AnyLimiter): Promise<unknown> {
   try {
     return await ask(limiter);
@@ -180,7 +183,7 @@ export async function compare(
   for (const limiter of limiters) await limiter.close();
 }
 
-/** A test for each entry of `policies.ts`. */
+/** Adds a test for each entry of `policies.ts`. */
 export function differential(
   title: string,
   make: (clock: ManualClock) => Store<Promise<Decision>>,

@@ -205,7 +205,7 @@ for (const [name, make] of Object.entries(ALL)) {
 describe('the value in Redis, with the server’s own clock,', () => {
   const store = redis(client, { onFailure: 'throw', deadline: '30s' });
 
-  test('is a bare row again once the other version has expired', async () => {
+  test('shrinks to the length for a single version once the other version has expired', async () => {
     const name = `versions ${process.pid} ${++names}`;
     const key = `${name}:{k}`;
     const after = createLimiter('100/h', { store, name });
@@ -217,7 +217,7 @@ describe('the value in Redis, with the server’s own clock,', () => {
     await after.take('k');
     expect(await client.strlen(key)).toBeGreaterThan(2 * bare);
     await new Promise((resolve) => setTimeout(resolve, 250));
-    // Most takes write only their cells. The next take that moves the expiry also removes the frame.
+    // Most takes write only their cells. The next take that moves the expiry also removes the data of the expired version.
     for (let i = 0; i < 8; i++) await after.take('k');
     expect(await client.strlen(key)).toBe(bare);
     expect((await after.peek('k')).remaining).toBe(90);

@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * A separate process that takes from one key and from many keys. writers.ts starts it on Node, Bun or Deno, which therefore
- * imports the built package.
+ * A separate process that takes from one key and from many keys. writers.ts starts it on Node, Bun or Deno. It imports the built
+ * package, because Node 20 cannot run TypeScript.
  *
- * argv: the kind of store, the address of its backend, when to begin, in milliseconds since 1970, and the number of calls.
+ * argv: the kind of store, the address of its backend, the time to begin in milliseconds since 1970, and the number of calls.
  * Output: how many takes were admitted, as JSON.
  */
 import process from 'node:process';

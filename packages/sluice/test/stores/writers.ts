@@ -26,8 +26,8 @@ interface Admitted {
 const START = 1500;
 
 /**
- * Runs writer.mjs twice, and returns how many takes the two processes admitted together. Each process makes `calls` takes from one
- * key, whose limit is 1.25 times that number, and half as many from several keys, whose limits add up to a quarter of it.
+ * Runs writer.mjs twice, and returns how many takes the two processes admitted together. Each process makes `calls` takes from
+ * one key, whose limit is 1.25 times `calls`, and half as many from several keys, whose limits add up to a quarter of `calls`.
  */
 export async function admittedByTwo(
   [command = '', ...flags]: readonly string[],

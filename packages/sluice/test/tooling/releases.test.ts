@@ -28,7 +28,7 @@ function write(file: string, text: string): void {
 }
 
 function version(): { readonly status: number | null; readonly output: string } {
-  // npm install would ask the registry; the lock file has its own test (`npm ci`).
+  // Replaces npm, because `npm install` would contact the registry. `npm ci` tests the lock file.
   write('bin/npm', '#!/bin/sh\n');
   chmodSync(join(copy, 'bin/npm'), 0o755);
   const env = { ...process.env, PATH: `${join(copy, 'bin')}:${process.env['PATH']}` };

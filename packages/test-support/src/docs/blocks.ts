@@ -1,6 +1,6 @@
 /**
- * Finds the documentation pages of the repository and their code blocks. docs.test.ts explains the words after a block's
- * language.
+ * Finds the documentation pages of the repository and their code blocks. docs.test.ts explains the words that may follow a
+ * block's language.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,7 +62,7 @@ export function blocksOf(page: string): Block[] {
   return blocks;
 }
 
-/** The output that the comments of a block promise, in order. */
+/** The output that a block's comments promise, in order. */
 export function promised(code: string): string[] {
   const promises: string[] = [];
   let open = false;

@@ -1,6 +1,6 @@
 /**
  * Ensures that every code block in the documentation is tested. docs.test.ts runs the blocks in TypeScript and JavaScript, and
- * commands.test.ts checks the commands that are typed in a checkout. Every other block must be read by a test for its page.
+ * commands.test.ts checks the commands that readers run in a checkout. Every other block must be read by a test for its page.
  */
 import { expect, test } from 'vitest';
 import { type Block, blocksOf } from './blocks.ts';
@@ -13,7 +13,7 @@ export function commandsIn(code: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** Whether the command is typed in a checkout of the repository. */
+/** Whether readers run the command in a checkout of the repository. */
 export function isOfRepository(command: string): boolean {
   return command
     .split(' && ')

@@ -1,5 +1,5 @@
 /**
- * Helpers for fault tests, which measure when a condition became true, how long a check took, and which rejections were not
+ * Helpers for fault tests. They measure when a condition became true, how long a check took, and which rejections were not
  * handled.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -84,8 +84,8 @@ const STANDSTILL = 10;
 
 export interface Unpunctuality {
   /**
-   * Stops measuring. Returns the longest total delay of timers, including their callbacks, over two consecutive ticks. On a busy
-   * machine, no answer can be more punctual than this, and a real hang takes far longer.
+   * Stops measuring. Returns the longest delay of two consecutive timers together, including their callbacks. On a busy machine,
+   * an answer may be late by this much; a real hang takes far longer.
    */
   stop(): number;
   /** The sum of all delays of timers so far. */
@@ -101,7 +101,7 @@ export function unpunctuality(): Unpunctuality {
   const overdue = (now = performance.now()): number => Math.max(0, now - due);
   const counted = (late: number): number => (late > STANDSTILL ? late : 0);
   const timer = setInterval(() => {
-    // Read first, so that the time of this callback is part of the delay of the next tick.
+    // Read the clock first, so that the delay of the next tick includes the time that this callback takes.
     const now = performance.now();
     const late = overdue(now);
     due = now + 2;

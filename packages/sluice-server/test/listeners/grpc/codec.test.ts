@@ -1,4 +1,4 @@
-/** The direct decoder and encoder of gRPC messages agree with those of proto-loader. */
+/** Tests that the direct decoder and encoder of gRPC messages agree with those of proto-loader. */
 import type { MethodDefinition } from '@grpc/grpc-js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -100,7 +100,7 @@ describe('a response', () => {
     value: fc.maxSafeNat().map(String),
   });
 
-  test('without names and metadata is encoded directly, to the same message as by proto-loader', () => {
+  test('without names and metadata is encoded directly, to the message that proto-loader would produce', () => {
     const response = fc.record({
       overallCode: fc.constantFrom('OK' as const, 'OVER_LIMIT' as const),
       statuses: fc.array(status, { maxLength: 32, size: 'max' }),

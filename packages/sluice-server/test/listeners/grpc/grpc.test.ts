@@ -131,7 +131,7 @@ test('one descriptor over its limit denies the request, but the other descriptor
   expect((await ask(of('path=/b'))).statuses[0].limitRemaining).toBe(8);
 });
 
-test('a value takes precedence over a pattern, a pattern over a bare key, and a rule applies only if it has as many levels as the descriptor has entries', async () => {
+test('an exact value takes precedence over a pattern, a pattern over a bare key, and a rule applies only if it has as many levels as the descriptor has entries', async () => {
   const { ask } = await shop();
   const limits = async (...descriptors: object[]): Promise<number[]> =>
     (await ask(...descriptors)).statuses.map(
@@ -167,7 +167,7 @@ test('shadow mode counts requests and lets them pass', async () => {
   expect(core.metrics.text()).toMatch(/decisions_total\{limit="shop.soft",outcome="shadowed"\} 1/);
 });
 
-test('quota mode adds metadata for other filters: which descriptors exceed their quota, and the metadata of the others', async () => {
+test('in quota mode, the dynamic metadata lists the descriptors that exceed their quota, and contains the metadata of the other descriptors', async () => {
   const { ask } = await shop();
   const first = await ask(of('quota=a'));
   expect(first.dynamicMetadata.fields).toMatchObject({
@@ -202,7 +202,7 @@ test('quota mode adds metadata for other filters: which descriptors exceed their
   expect(third.dynamicMetadata.fields).not.toHaveProperty('metadata');
 });
 
-test('a descriptor without entries is OK without a limit', async () => {
+test('a descriptor without entries has the code OK and no limit', async () => {
   const { ask } = await shop();
   const { overallCode, statuses } = await ask({ entries: [] }, of('path=/closed'));
   expect(overallCode).toBe('OVER_LIMIT');
@@ -238,7 +238,7 @@ test('detailed_metric adds the values of entries to the labels of the metrics', 
   expect(text).toContain('sluice_requests_total{listener="grpc",route="ShouldRateLimit",code="OK"} 1');
 });
 
-test('a hits_addend of 0 in the request means 1, and the hits_addend of a descriptor takes precedence', async () => {
+test("a request's hits_addend of 0 means 1, and a descriptor's hits_addend takes precedence over the request's", async () => {
   const { call } = await shop();
   const left = async (hitsAddend: number, own?: number): Promise<number> => {
     const descriptor = { ...of('path=/h'), ...(own !== undefined && { hitsAddend: { value: own } }) };
@@ -333,11 +333,11 @@ test.each([
   ['entries that are too long', { domain: 'shop', descriptors: [of(`path=${'x'.repeat(1100)}`)] }],
   ['too many descriptors', { domain: 'shop', descriptors: Array.from({ length: 1001 }, () => of('a=b')) }],
   [
-    'an unknown unit',
+    'the unit UNKNOWN',
     { domain: 'shop', descriptors: [{ ...of('a=b'), limit: { unit: 'UNKNOWN', requestsPerUnit: 1 } }] },
   ],
   [
-    'a unit that is not known yet',
+    'a unit number that the server does not know',
     { domain: 'shop', descriptors: [{ ...of('a=b'), limit: { unit: 99, requestsPerUnit: 1 } }] },
   ],
 ])('a request with %s is rejected as an invalid argument', async (_, request) => {
@@ -374,7 +374,7 @@ test('a call ends at its deadline even if the store does not answer', async () =
   late.stop();
 });
 
-test('the server reports an exceeded deadline to a client that does not enforce it', async () => {
+test('the server reports an exceeded deadline to a client that does not enforce the deadline itself', async () => {
   const { connect } = await import('node:http2');
   const { port } = await shop({ store: later(memory(), () => 60_000) });
   const session = connect(`http://localhost:${port}`);

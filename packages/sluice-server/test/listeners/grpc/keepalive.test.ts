@@ -27,7 +27,7 @@ async function watching(port: number, doesAnswer: boolean): Promise<Watch> {
       if (type !== PING) continue;
       if (flags === ACK) answers += 1;
       else pings += 1;
-      // A ping of our own follows the answer. The server has read the answer when it answers that ping.
+      // Sends a ping of our own after the answer. Once the server has answered that ping, it has read our answer.
       if (doesAnswer && flags !== ACK)
         socket.write(Buffer.concat([frame(PING, ACK, 0, body), frame(PING, 0, 0, Buffer.alloc(8))]));
     }

@@ -1,6 +1,6 @@
 /**
- * Tests HTTP/2 rapid reset. Streams that are opened and immediately reset cost work, but never reach the maximum number of
- * streams.
+ * Tests the protection against HTTP/2 rapid reset attacks. Streams that a client opens and immediately resets cost work, but the
+ * number of open streams never reaches the maximum.
  */
 import { once } from 'node:events';
 import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
@@ -67,7 +67,7 @@ test.each([
   ['calls', CALL],
   ['calls to methods that do not exist', '/none'],
 ])(
-  'the listener closes a connection that resets many %s, and for a few seconds refuses new connections, but only from its address',
+  'the listener closes a connection that resets many %s, and refuses new connections from the same address for a few seconds',
   async (_, path) => {
     const { port, log } = await opened(openGrpc, 'limits: { api: 1/s }');
     const bytes = resets(path, 900);

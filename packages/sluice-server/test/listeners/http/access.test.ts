@@ -236,7 +236,7 @@ describe('certificates', () => {
     expect(await shown(server.port, two.ca)).not.toBe(before);
   });
 
-  test('that do not match the private key make the start fail with a one-line error', async () => {
+  test('that do not match the private key prevent the server from starting, with a one-line error', async () => {
     const [one, two] = [certificates(), certificates()];
     const [cert, key] = [temporaryFile(one.cert, 'a.crt'), temporaryFile(two.key, 'b.key')];
     const more = ['--http', '0', '--tls-cert', cert, '--tls-key', key];

@@ -64,7 +64,7 @@ describe('take, peek, refund, block and reset', () => {
     expect((await post('/v1/take', [operation])).headers.get('ratelimit')).toBeNull();
   });
 
-  test('can block and reset keys', async () => {
+  test('deny a blocked key until it is reset', async () => {
     const { post } = await serving(LIMITS, { adminWithoutToken: true });
     const operation = { limit: 'api', key: 'ann' };
     await post('/v1/block', { ...operation, duration: '10m' });
@@ -76,7 +76,7 @@ describe('take, peek, refund, block and reset', () => {
     expect(await answer(post('/v1/take', operation))).toMatchObject([200, { allowed: true, remaining: 2 }]);
   });
 
-  test('use the tiers, overrides, shadow and mode of the configuration', async () => {
+  test('apply the tiers, overrides, shadow mode and mode from the configuration', async () => {
     const { post } = await serving(LIMITS);
     const limitOf = async (key: string, more = {}) =>
       (await answer(post('/v1/take', { limit: 'search', key, ...more })))[1]['limit'];
@@ -99,7 +99,7 @@ describe('take, peek, refund, block and reset', () => {
     ]);
   });
 
-  test('reset a key including the state of its overrides and tiers', async () => {
+  test("clear the state of a key's overrides and tiers when the key is reset", async () => {
     const { post } = await serving(
       'limits: { a: { policies: 2/h, tiers: { t: 2/h fixed-window }, overrides: { own: 2/h sliding-log } } }',
       { adminWithoutToken: true },
@@ -142,7 +142,7 @@ limits:
     return { ask, left, clock };
   }
 
-  test('charge each policy, and the response says what each was charged and when', async () => {
+  test('are charged to each policy, and the response shows what each policy was charged and when', async () => {
     const { ask, left } = await model();
     const taken = await ask('take', { cost: { requests: 2, tokens: 420 } });
     expect(taken).toMatchObject({ allowed: true, taken: 420, at: 1e12 });
@@ -170,24 +170,27 @@ limits:
 
   test.each([
     ['a fraction', { keep: 0.3 }, 7],
-    ['units', { keep: 4 }, 6],
-    ['units of a policy', { keep: { requests: 8 } }, 2],
+    ['a number of units', { keep: 4 }, 6],
+    ['a number of units for one policy', { keep: { requests: 8 } }, 2],
     ['a class', { class: 'batch' }, 7],
-  ])('are denied if the take would not leave %s free', async (_, options, most) => {
-    const { ask } = await model();
-    for (let i = 0; i < most; i++) expect(await ask('take', options)).toMatchObject({ allowed: true });
-    expect(await ask('peek', options)).toMatchObject({ allowed: false });
-    expect(await ask('take', options)).toMatchObject({ allowed: false, policy: 'requests' });
-    expect(await ask('take')).toMatchObject({ allowed: true });
-  });
+  ])(
+    'are not charged if the take would not leave as much free as required by %s',
+    async (_, options, most) => {
+      const { ask } = await model();
+      for (let i = 0; i < most; i++) expect(await ask('take', options)).toMatchObject({ allowed: true });
+      expect(await ask('peek', options)).toMatchObject({ allowed: false });
+      expect(await ask('take', options)).toMatchObject({ allowed: false, policy: 'requests' });
+      expect(await ask('take')).toMatchObject({ allowed: true });
+    },
+  );
 
-  test('use the number of each policy in a class', async () => {
+  test('are limited by the units that a class keeps free for each policy', async () => {
     const { ask } = await model();
     expect(await ask('take', { class: 'bulk', cost: { tokens: 101 } })).toMatchObject({ allowed: false });
     expect(await ask('take', { class: 'bulk', cost: { tokens: 100 } })).toMatchObject({ allowed: true });
   });
 
-  test('are settled by policy with /v1/settle, also beyond the limit', async () => {
+  test('are settled for each policy with /v1/settle, even beyond the limit', async () => {
     const { ask, left } = await model();
     const { at } = await ask('take', { cost: { requests: 1, tokens: 400 } });
     const charged = { requests: 1, tokens: 400 };
@@ -204,7 +207,7 @@ limits:
     expect(await left({ key: 'payer' })).toEqual([7]);
   });
 
-  test('are taken from the charge that `at` identifies, not from the oldest charge, when they are refunded', async () => {
+  test('are refunded for the charge that `at` identifies, not for the oldest charge', async () => {
     const { ask, clock } = await model();
     const log = { limit: 'log' };
     await ask('take', { ...log, cost: 4 });

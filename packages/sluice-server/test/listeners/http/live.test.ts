@@ -174,7 +174,7 @@ test('draining ends the streams and rejects new ones', async () => {
   server.process.kill('SIGTERM');
   await stream.ended;
   expect(await server.gone).toBe(0);
-  // The streams end well before the ten seconds after which connections are closed.
+  // The streams end well before the server closes the remaining connections, which it does after ten seconds.
   expect(performance.now() - start - late.total()).toBeLessThan(5000);
   late.stop();
 });
@@ -203,7 +203,7 @@ test('a reader that stalls uses little memory, and later gets one snapshot for t
   const { createLive } = await import('../../../src/listeners/http/live.ts');
   const { createServer } = await import('node:http');
   const metrics = createMetrics();
-  // With 1500 limits, a snapshot has about a hundred kilobytes.
+  // With 1500 limits, a snapshot is about 100 kB.
   const decide = (): void => {
     for (let i = 0; i < 1500; i++)
       metrics.decided(`limit-${String(i).padStart(60, '0')}`, 'key', { ...ALLOWED }, false);
@@ -248,7 +248,7 @@ test('a reader that stalls uses little memory, and later gets one snapshot for t
     await new Promise((resolve) => setTimeout(resolve, 5));
     most = Math.max(most, waiting());
   }
-  // At most two snapshots are in memory: the buffered one, and a part of the one before.
+  // At most two snapshots are in memory: the buffered snapshot, and a part of the previous one.
   expect(most).toBeLessThan(600_000);
   expect(most).toBeGreaterThan(100_000);
   const allowed = (): number =>

@@ -104,7 +104,7 @@ test('a HEAD request gets only the headers', async () => {
   expect([status, Number(headers['content-length']), body.length]).toEqual([200, HTML.length, 0]);
 });
 
-test('only files of the page are served, whatever the path', async () => {
+test('only files of the page are served, whatever path is requested', async () => {
   const { url } = await withPage();
   for (const path of [
     '/assets/secret.env',

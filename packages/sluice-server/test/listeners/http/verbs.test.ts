@@ -1,4 +1,6 @@
-/** Tests the verbs over HTTP that are not takes: reservations, releases, lists that are all or nothing, and bounded costs. */
+/**
+ * Tests the HTTP endpoints other than /v1/take: reservations, releases, lists that are charged all or nothing, and bounded costs.
+ */
 import { type Decision, memory } from 'sluice';
 import { manualClock } from 'sluice/testing';
 import { describe, expect, test } from 'vitest';
@@ -191,7 +193,7 @@ describe('costs', () => {
     expect(await ask('/v1/take', { limit: 'paces', key: 'a', cost: 61 })).toMatchObject([400, {}]);
   });
 
-  test('that are invalid in one operation of a list reject the whole list', async () => {
+  test('that are invalid in one operation of a list make the server reject the whole list', async () => {
     const ask = await open();
     const key = { limit: 'model', key: 'a' };
     await ask('/v1/take', { ...key, cost: { tokens: 500 } });
@@ -210,7 +212,7 @@ describe('costs', () => {
     ]);
   });
 
-  test("of Envoy's descriptors that are too high are denied instead of failing, because Envoy passes failed requests", async () => {
+  test("that are too high in Envoy's descriptors are denied instead of rejected as errors, because Envoy lets requests pass on errors", async () => {
     const ask = await open();
     const hits = (key: string, hitsAddend: number, isNegativeHits = false) =>
       ask('/json', {
@@ -237,7 +239,7 @@ describe('policies in a request', () => {
     ]);
   });
 
-  test('decide like a limit of the configuration, for all verbs that admins do not need', async () => {
+  test('work like a limit in the configuration, for all verbs except those for admins', async () => {
     const ask = await open({ requestPolicies: 2 });
     await ask('/v1/take', take);
     const [, { at }] = await ask('/v1/take', take);

@@ -295,7 +295,7 @@ test('the replies to a pipeline are the same, however the pipeline is split', as
   );
 });
 
-test('a command that arrives byte by byte is one command', async () => {
+test('a command that arrives byte by byte is parsed as one command', async () => {
   const { port } = await opened(openResp, LIMITS);
   const long = 'x'.repeat(3000);
   expect(await talk(port, ...command('echo', long).split(''))).toBe(`$3000\r\n${long}\r\n`);
@@ -312,7 +312,7 @@ test('replies keep the order of the commands even if the store answers out of or
   );
 });
 
-test('replies have the error code UNAVAILABLE while the store fails, and are correct when it works again', async () => {
+test('replies have the error code UNAVAILABLE while the store fails, and contain decisions when it works again', async () => {
   let isDown = true;
   const store = later(memory({ clock: manualClock(0) }), () =>
     isDown ? new StoreUnavailable('deadline') : 0,
@@ -382,7 +382,7 @@ test('the server stops reading from a client that does not read its replies, and
     await new Promise((resolve) => setTimeout(resolve, 300));
     answers = (await answersOf(port)) - looks;
   }
-  // The replies have 60 MB in total, of which only what fits into the kernel's buffers was sent.
+  // The replies total 60 MB. The server has sent only what fits into the kernel's buffers.
   expect(answers).toBeLessThan(asked / 2);
   let heard = 0;
   socket.on('data', (chunk) => {

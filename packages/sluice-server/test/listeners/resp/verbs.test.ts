@@ -1,4 +1,4 @@
-/** Tests the RESP commands for the verbs besides take. */
+/** Tests the RESP commands for verbs other than take. */
 import { memory } from 'sluice';
 import { manualClock } from 'sluice/testing';
 import { expect, test } from 'vitest';
@@ -44,7 +44,7 @@ test('THROTTLE.PEEK charges nothing, and THROTTLE.REFUND gives units back', asyn
   ]);
 });
 
-test('THROTTLE.RESERVE also replies with the delay in milliseconds, or -1 if nothing was booked', async () => {
+test('THROTTLE.RESERVE adds the delay in milliseconds to its reply, or -1 if nothing was booked', async () => {
   expect(
     await ask(
       'THROTTLE.RESERVE a paced',

@@ -70,7 +70,7 @@ describe('RESP', () => {
     expect(log).toEqual([]);
   });
 
-  test('any arguments of CL.THROTTLE give five integers or a one-line error', async () => {
+  test('any arguments to CL.THROTTLE give five integers or a one-line error', async () => {
     const { port, log } = await opened(openResp, LIMITS);
     let answered = 0;
     await fc.assert(

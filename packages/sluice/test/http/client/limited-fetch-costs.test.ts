@@ -27,7 +27,7 @@ describe('the cost of a call', () => {
   test.each([
     ['an object', cost],
     ['a function', () => cost],
-  ])('by policy is charged, and the place is released, if it is %s', async (_, given) => {
+  ])('by policy is charged, and the place is released, if the cost is %s', async (_, given) => {
     const { url } = await serve(answers('ok'));
     const { used, fetchWith } = model();
     expect((await fetchWith({ cost: given })(url)).status).toBe(200);
@@ -41,7 +41,7 @@ describe('the cost of a call', () => {
     expect([used(), visits]).toEqual([[0, 0, 0], []]);
   });
 
-  test('is kept without `settle` if the request fails', async () => {
+  test('stays charged if the request fails and there is no `settle` function', async () => {
     const { used, fetchWith } = model();
     await expect(fetchWith({ cost })('http://127.0.0.1:1/')).rejects.toThrow();
     expect(used()).toEqual([1, 400, 0]);
@@ -80,7 +80,7 @@ describe('settle', () => {
   test.each([
     ['nothing if it returns undefined', undefined, [0, 0, 0]],
     ['what it returns', { tokens: 30 }, [1, 30, 0]],
-  ])('charges a request that fails %s', async (_, result, expected) => {
+  ])('for a failed request, charges %s', async (_, result, expected) => {
     const { used, fetchWith } = model();
     const settle = vi.fn(() => result);
     await expect(fetchWith({ cost, settle })('http://127.0.0.1:1/')).rejects.toThrow('fetch failed');
@@ -93,7 +93,7 @@ describe('settle', () => {
     ['throws', () => expect.unreachable()],
     ['rejects', () => Promise.reject(new Error('fault'))],
     ['returns an invalid cost', () => ({ tokens: -1 })],
-  ])('keeps the cost of a response if it %s', async (_, settle) => {
+  ])('leaves the charge unchanged if it %s', async (_, settle) => {
     const { url } = await serve(answers('ok'));
     const { used, fetchWith } = model();
     expect((await fetchWith({ cost, settle })(url)).status).toBe(200);
@@ -101,9 +101,9 @@ describe('settle', () => {
   });
 });
 
-test('a call that must queue again gets back all that each policy was charged', async () => {
+test('a call that must queue again is refunded everything that each policy was charged', async () => {
   const { url } = await serve(inTurn([200, { 'Retry-After': 5, RateLimit: '"a";r=0;t=5' }], [200]));
-  // A place would be renewed by timers, which this clock skips to.
+  // Without a concurrency policy, because this clock would jump to each of the timers that renew a place.
   const { limiter, used, fetchWith } = model({});
   const polite = fetchWith({ cost: { tokens: 400 } });
   // While the second call is queued, the server announces a wait to the first call.

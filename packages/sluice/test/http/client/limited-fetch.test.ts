@@ -372,7 +372,7 @@ describe('limitedFetch with a limiter', () => {
     expect(limiter.peek(url).remaining).toBe(97);
   });
 
-  test('rejects with a DeniedError, and neither sends nor charges anything, if the turn does not come in time', async () => {
+  test("rejects with a DeniedError, and neither sends nor charges anything, if a call's turn does not come in time", async () => {
     const clock = manualClock(START);
     const { url, visits } = await serve(() => [200], clock);
     const limiter = createLimiter(fixedWindow({ limit: 1, per: '1h' }), { store: memory({ clock }) });
@@ -489,7 +489,7 @@ describe('limitedFetch with a limiter', () => {
 describe('an abort', () => {
   const reason = new Error('changed my mind');
 
-  /** The system clock, recording each wait and how many timers have not ended. */
+  /** A system clock that records each wait and counts the timers that have not ended. */
   function watchedClock() {
     const waits: number[] = [];
     const pending = new Set<object>();
@@ -522,7 +522,7 @@ describe('an abort', () => {
     expect(getEventListeners(abort.signal, 'abort').length).toBe(0);
   }
 
-  test('before the call means that nothing is sent or charged', async () => {
+  test('before the call prevents it from being sent or charged', async () => {
     const { url, visits } = await serve(() => [200]);
     const limiter = createLimiter('5/day');
     for (const options of [{}, { limiter }])
@@ -532,7 +532,7 @@ describe('an abort', () => {
     expect([visits.length, limiter.peek(url).remaining]).toEqual([0, 5]);
   });
 
-  test('while waiting for the limiter means that nothing is charged and no timer remains', async () => {
+  test('while waiting for the limiter charges nothing and leaves no timer behind', async () => {
     const { url, visits } = await serve(() => [200]);
     const { clock, waits, pending } = watchedClock();
     const limiter = createLimiter('1/10s', { store: memory({ clock }) });

@@ -44,7 +44,7 @@ const ROWS: readonly Row[] = [
   ['Retry-After as a date, without a Date header', 429, { 'Retry-After': imf(START + 9000) }, 9000],
   ['Retry-After in the past', 429, dated({ 'Retry-After': imf(THERE - 9000) }), 0],
   [
-    'Retry-After, which precedes all others',
+    'Retry-After, which takes precedence over all other headers',
     429,
     { 'Retry-After': 2, RateLimit: '"a";r=0;t=20', 'X-RateLimit-Remaining': 0, 'X-RateLimit-Reset': 25 },
     2000,
@@ -72,11 +72,16 @@ const ROWS: readonly Row[] = [
     4000,
   ],
   ['RateLimit without t or window', 200, { RateLimit: '"b";r=0' }, 0],
-  ['RateLimit of older drafts', 200, { RateLimit: 'limit=100, remaining=0, reset=6' }, 6000],
-  ['RateLimit of older drafts with something left', 200, { RateLimit: 'limit=100, remaining=2, reset=6' }, 0],
+  ['RateLimit in the format of older drafts', 200, { RateLimit: 'limit=100, remaining=0, reset=6' }, 6000],
+  [
+    'RateLimit in the format of older drafts with something left',
+    200,
+    { RateLimit: 'limit=100, remaining=2, reset=6' },
+    0,
+  ],
   ['RateLimit-Remaining and -Reset', 200, { 'RateLimit-Remaining': 0, 'RateLimit-Reset': 8 }, 8000],
   [
-    'X-RateLimit-Reset in seconds left',
+    'X-RateLimit-Reset as the number of seconds left',
     200,
     { 'X-RateLimit-Remaining': 0, 'X-RateLimit-Reset': '2.5' },
     2500,
@@ -100,7 +105,7 @@ const ROWS: readonly Row[] = [
     1250,
   ],
   [
-    'X-RateLimit-Reset-After, which precedes X-RateLimit-Reset',
+    'X-RateLimit-Reset-After, which takes precedence over X-RateLimit-Reset',
     200,
     { 'X-RateLimit-Remaining': 0, 'X-RateLimit-Reset-After': '1.25', 'X-RateLimit-Reset': 20 },
     1250,

@@ -1,11 +1,11 @@
-/** Records a server's requests: which were charged, how each was settled, and whether slots are still held. */
+/** Records a server's requests: which were charged, how each was settled, and whether places are still held. */
 import type { EventEmitter } from 'node:events';
 import { Readable } from 'node:stream';
 import type { Outcome } from '../../../src/http/index.ts';
 import { concurrency, createLimiter } from '../../../src/index.ts';
 import type { Answer, AnyServer, App } from './apps.ts';
 
-/** Throws if the condition is false. */
+/** A behavior to check. `run` rejects if the middleware does not have this behavior. */
 export interface Claim {
   readonly name: string;
   run(): Promise<void>;
@@ -23,7 +23,7 @@ export interface Audit {
   readonly settled: Map<string, Outcome[]>;
   /** Makes all handlers at /wait, /paused and /stream respond. */
   release(): void;
-  /** Waits until every charged request was settled, then throws unless each was settled once and every slot is free. */
+  /** Waits until every charged request was settled, then throws unless each was settled once and every place is free. */
   balanced(): Promise<void>;
   close(): void;
 }
@@ -66,9 +66,9 @@ export async function audited(
     async balanced() {
       await until(
         () => settled.size === charged.size && held() === 0,
-        () => `${charged.size} charged, ${settled.size} settled, ${held()} slots held`,
+        () => `${charged.size} charged, ${settled.size} settled, ${held()} places held`,
       );
-      // A second settle would be caused by an event that Node emits a little later.
+      // Waits for events that Node emits a little later, because one of them could settle a request twice.
       await new Promise((resolve) => setTimeout(resolve, 20));
       for (const [id, outcomes] of settled)
         if (outcomes.length !== 1) throw new Error(`${id} was settled ${outcomes.length} times`);

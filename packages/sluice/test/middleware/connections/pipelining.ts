@@ -41,7 +41,7 @@ async function answers(socket: Socket, count: number): Promise<void> {
 
 const claimsOf = (app: App): readonly Claim[] => [
   {
-    name: `${app.name}: a reset connection frees the slots of all its pipelined requests`,
+    name: `${app.name}: a reset connection frees the places of all its pipelined requests`,
     async run() {
       const audit = await audited(app);
       const socket = await connected(portOf(audit.server));
@@ -60,7 +60,7 @@ const claimsOf = (app: App): readonly Claim[] => [
     },
   },
   {
-    name: `${app.name}: a connection that is reset before its requests are charged holds no slot`,
+    name: `${app.name}: a connection that is reset before its requests are charged holds no place`,
     async run() {
       const decided = new Map<string, () => void>();
       const audit = await audited(app, (id) =>

@@ -123,7 +123,7 @@ const WAYS: Record<string, (audit: Audit) => Promise<void>> = {
 
 const claimsOf = (app: App): readonly Claim[] => [
   ...Object.entries(WAYS).map(([way, abort]) => ({
-    name: `${app.name} over HTTP/2: ${way} frees its slot`,
+    name: `${app.name} over HTTP/2: ${way} frees its place`,
     async run() {
       const audit = await audited(app);
       await abort(audit);
@@ -142,7 +142,7 @@ const claimsOf = (app: App): readonly Claim[] => [
     },
   })),
   {
-    name: `${app.name} over HTTP/2: hundreds of streams aborted at random instants free their slots`,
+    name: `${app.name} over HTTP/2: hundreds of streams aborted at random times free their places`,
     run: () => storm(app, app === OVER_HTTP2[0] ? 24 : 9, 100),
   },
   {
@@ -179,7 +179,7 @@ const claimsOf = (app: App): readonly Claim[] => [
 
 /** Only this app has a path whose handler pauses the request's body. */
 const paused: Claim = {
-  name: 'node:http2 over HTTP/2: a stream that is reset with NO_ERROR frees its slot even if the handler has paused the body',
+  name: 'node:http2 over HTTP/2: a stream that is reset with NO_ERROR frees its place even if the handler has paused the body',
   async run() {
     const audit = await audited(OVER_HTTP2[0]);
     const { ask, session } = clientOf(audit);

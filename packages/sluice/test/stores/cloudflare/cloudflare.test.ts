@@ -55,7 +55,7 @@ async function ask(worker: (typeof WORKERS)[number], query: Record<string, strin
 const writers = contenders(() => memory() as never, true);
 const all = [...conformance(() => memory()), ...writers];
 
-// A Worker's object decides with the store that is also used inside an object, so that store passes the conformance suite, too.
+// The object that a Worker calls decides with the same store as code inside an object, so the conformance suite covers both.
 describe.each([
   ['D1', 'd1', all],
   ['Durable Objects, from a Worker', 'namespace', all],
@@ -75,7 +75,7 @@ describe.each(['d1', 'namespace'])('two Workers that share a limit: %s', (kind) 
 });
 
 describe('the store on D1', () => {
-  test('rejects a check without a table, with the statement that creates it', async () => {
+  test('rejects a check if the table is missing, with the statement that creates it', async () => {
     const store = d1(database, { ...patient, table: 'missing' });
     const failure = createLimiter('10/h', { store, name: 'api' }).take('k');
     await expect(failure).rejects.toMatchObject({ code: 'ERR_TABLE' });
@@ -91,13 +91,13 @@ describe('the store on D1', () => {
 });
 
 describe('the store on Durable Objects', () => {
-  test('binds a class that the entry exports, in the configuration that its page shows', () => {
+  test('exports the class that the configuration on its documentation page binds', () => {
     const { durable_objects, migrations } = JSON.parse(configuration);
     expect(durable_objects.bindings).toEqual([{ name: 'LIMITS', class_name: SluiceObject.name }]);
     expect(migrations[0].new_sqlite_classes).toEqual([SluiceObject.name]);
   });
 
-  test('rejects an algorithm of the caller from a Worker, because the object does not know it', async () => {
+  test('rejects a custom algorithm in a Worker, because the object does not know the algorithm', async () => {
     const own = { ...gcra({ limit: 1, per: '1s' }) };
     const policy = { ...own, algorithm: { ...own.algorithm, name: 'mine' } };
     const store = durableObject({ idFromName: () => '', get: () => ({}) as never }, patient);

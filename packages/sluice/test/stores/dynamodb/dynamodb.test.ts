@@ -2,7 +2,7 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DynamoDB, DynamoDBClient } from '@aws-sdk/client-dynamodb';
-// @ts-expect-error it has no types
+// @ts-expect-error dynalite has no types.
 import dynalite from 'dynalite';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createLimiter } from '../../../src/index.ts';
@@ -49,7 +49,7 @@ describe('the DynamoDB store', () => {
     expect(await admittedByTwo(NODE, 'dynamodb', endpoint(), 80)).toEqual({ oneKey: 100, manyKeys: 20 });
   }, 60_000);
 
-  test('writes when a row expires, in seconds since 1970, as time to live requires', async () => {
+  test("stores the expiry of a row in seconds since 1970, as DynamoDB's time to live requires", async () => {
     await createLimiter('1/h', { store: dynamodb(shared, patient), name: 'expiry' }).take('k');
     const { Item } = await shared.getItem({ TableName: 'sluice', Key: { key: { S: 'expiry:k' } } });
     const expected = Date.now() / 1000 + 3600;
@@ -80,7 +80,7 @@ describe('the DynamoDB store', () => {
     expect((await limiter.peek('k')).remaining).toBe(7);
   });
 
-  test('rejects a check without a table, with the input that creates it', async () => {
+  test('rejects a check if the table is missing, with the input that creates it', async () => {
     const store = dynamodb(shared, { ...patient, table: 'missing' });
     const failure = createLimiter('10/h', { store, name: 'api' }).take('k');
     await expect(failure).rejects.toMatchObject({ code: 'ERR_TABLE' });

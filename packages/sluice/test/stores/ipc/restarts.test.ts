@@ -17,7 +17,7 @@ import { type Answer, type Checker, checker, socketPath } from './processes.ts';
 
 const total = (answers: readonly Answer[]) => answers.reduce((sum, { admitted }) => sum + admitted, 0);
 
-/** How a process ends. After the last three it cannot run any code. */
+/** Ends a process in the given way. Only with 'close' can its store do anything before the process ends. */
 async function end({ child }: Checker, how: string): Promise<void> {
   const gone = once(child, 'exit');
   if (how.startsWith('SIG')) child.kill(how as NodeJS.Signals);
@@ -190,7 +190,7 @@ describe('takeMany over ipc', { timeout: 60_000 }, () => {
     const model = memory({ clock });
     const expected = ['users', 'teams'].map((name) => createLimiter(policies, { store: model, name }));
     for (const user of ['ann', 'bob', 'ann', 'bob', 'bob', 'ann']) {
-      // Every call is decided by another process.
+      // Each call is decided by a different process.
       const store = ipc({ path, store: memory({ clock }), onFailure: 'throw', deadline: '20s' });
       const [users, teams] = limitersOn(store);
       const decision = await users.takeMany([{ key: user }, { limiter: teams, key: 'blue' }]);

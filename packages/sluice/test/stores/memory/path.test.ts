@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 
 test('a plain take calls at most 12 functions in at most 6 files', () => {
-  // In a process of its own: precise coverage would disturb that of the test run.
+  // Runs in a separate process, because precise coverage would disturb the coverage of the test run.
   const script = `
     import { Session } from 'node:inspector/promises';
     import { createLimiter } from './dist/index.js';

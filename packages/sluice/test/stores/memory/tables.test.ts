@@ -66,7 +66,7 @@ describe('a table that is widened', () => {
     );
   });
 
-  test('moves a few rows with each check, and drops the narrow generations once all rows have moved', () => {
+  test('moves a few rows with each check, and drops the generations with narrower rows once all rows have moved', () => {
     const kind = new Kind();
     const table = new Table(kind, Infinity);
     for (let i = 0; i < 100_000; i++) {
@@ -87,7 +87,7 @@ describe('a table that is widened', () => {
     expect(table.size).toBe(100_000);
   });
 
-  test('evicts the row with the least weight from all generations', () => {
+  test('evicts the row that has the least weight in any generation', () => {
     const kind = new Kind();
     const table = new Table(kind, 1000);
     const put = (key: string, until: number, isWide: boolean): void => {
@@ -243,7 +243,7 @@ describe('a store', () => {
         .map((line) => [line.split(' ')[0], Number(line.split(' ')[1])]),
     );
     expect(Object.keys(grown)).toHaveLength(4);
-    // Less than 40 bytes for each set of limits, so nothing of them is left.
+    // Less than 40 bytes for each set of limits means that no set stays in memory.
     for (const [name, bytes] of Object.entries(grown)) expect(bytes, name).toBeLessThan(1e6);
   });
 });

@@ -198,7 +198,7 @@ describe('keys that are fully replenished before they are used again', () => {
     const limiter = createLimiter('1000000/min', { store });
     let added = 0;
     for (let i = 0; i < 60_000; i++) {
-      // A hundred thousand checks per second: 5,000 keys, each coming 20 times a second.
+      // A hundred thousand checks per second: 5,000 keys that are each checked 20 times per second.
       clock.advance(0.01);
       const before = store.size;
       limiter.take(`key ${(i * 7919) % 5000}`);

@@ -68,7 +68,7 @@ describe('the MySQL store', () => {
     await other.promise().end();
   });
 
-  test('deletes expired rows after a hundred writes, and keeps the others', async () => {
+  test('deletes expired rows after a hundred writes, and keeps all other rows', async () => {
     await pool.promise().query(migration({ table: 'test.cleaned' }));
     await pool.promise().query("INSERT INTO cleaned VALUES ('old', '', 1, 1), ('live', '', 1, 9e15)");
     const store = mysql(pool, { ...patient, table: 'test.cleaned' });
@@ -81,7 +81,7 @@ describe('the MySQL store', () => {
     await expect.poll(keys).toEqual(['api:k', 'live']);
   });
 
-  test('rejects a check without a table, with the statement that creates it', async () => {
+  test('rejects a check if the table is missing, with the statement that creates it', async () => {
     const limiter = createLimiter('10/h', {
       store: mysql(pool, { ...patient, table: 'missing' }),
       name: 'api',

@@ -89,7 +89,7 @@ describe('an application that holds all connections of the pool', () => {
     }
   });
 
-  test('gets no warning while a connection becomes free in time', async () => {
+  test('gets no warning if a connection becomes free in time', async () => {
     const shared = server.pool({ max: 1 });
     const held = await shared.connect();
     const warnings: Error[] = [];
@@ -155,7 +155,7 @@ test('the Postgres store retries after deadlocks and serialization failures, and
   expect(asked).toBeGreaterThan(10);
 }, 60_000);
 
-test('a check that waited for its key shares a statement with the next checks of callers that were answered at the same time', async () => {
+test('a check that waited for an earlier check of its key is sent in one statement with the checks that other callers make next', async () => {
   const client = countingOn(pool);
   const limiter = createLimiter('1000/h', { store: postgres(client, patient), name: 'next' });
   await limiter.peek('any');

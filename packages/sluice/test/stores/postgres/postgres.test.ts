@@ -177,9 +177,9 @@ describe('the time of a decision', () => {
     );
 
   test.each([
-    ['that is ahead of the server’s time is not written', 5000, false],
-    ['that is more than a second behind the server’s time is not written', -1500, false],
-    ['that is just behind the server’s time is written', -200, true],
+    ['is not written if it is ahead of the server’s time', 5000, false],
+    ['is not written if it is more than a second behind the server’s time', -1500, false],
+    ['is written if it is just behind the server’s time', -200, true],
   ])('%s (%s ms)', (_, off, written) =>
     swiftly(async (key) => {
       const rows = postgresRows(runnerOf(pool, true, 30_000), 'sluice');
@@ -220,7 +220,7 @@ test('after the server’s clock was 30 days ahead, a key is denied no longer th
   expect(retryAfter).toBeLessThanOrEqual(250);
   await new Promise((resolve) => setTimeout(resolve, retryAfter + 5));
   expect((await after.take('k')).allowed).toBe(true);
-  // 30 days would have replenished all four.
+  // 30 days would have replenished all four units.
   expect((await after.take('k', 4)).allowed).toBe(false);
 });
 
@@ -235,7 +235,8 @@ test.each([60_000, -60_000])(
       const jumped = vi.spyOn(performance, 'now').mockImplementation(() => real() + jump);
       try {
         const before = client.statements.length;
-        // A minute more would have replenished it, and a minute less would have lengthened the wait.
+        // With a time that is a minute too late, the key would have been replenished. With a time that is a minute too early, the
+        // wait would have been longer.
         expect((await limiter.take('k')).remaining).toBe(98);
         expect(client.statements.length - before).toBe(2);
         await limiter.take('k');

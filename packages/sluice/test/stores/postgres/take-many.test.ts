@@ -19,7 +19,7 @@ const patient = { deadline: '20s', onFailure: 'throw' } as const;
 
 type Query = (text: string, values: unknown[]) => Promise<{ rows: Record<string, unknown>[] }>;
 
-/** A store whose statements are recorded. `before` runs before each of them is sent. */
+/** A store whose statements are recorded. `before` runs before each statement is sent. */
 function watchedStore(before: (text: string) => unknown = () => {}, options: PostgresOptions = {}) {
   const kinds: string[] = [];
   const query: Query = async (text, values) => {
@@ -45,7 +45,7 @@ describe('two processes with 64 calls in flight each, for users of one team,', (
   const run = admitters(2, () => [String(server.port), 'pg']);
   const round = (name: string, user: number, team: number) => run(name, CALLS, user, team);
 
-  test('are admitted exactly the limit of the team, and the users and the organization are charged exactly that', async () => {
+  test('are admitted exactly the limit of the team, and the users and the organization are charged exactly the admitted units', async () => {
     for (let i = 0; i < 3; i++) {
       const answers = await round(`limit ${i}`, 1e6, LIMIT);
       expect(sum(answers, ({ admitted }) => admitted)).toBe(LIMIT);
@@ -90,7 +90,7 @@ describe('takeMany on Postgres', () => {
     expect(kinds.splice(0)).toEqual(['read']);
   });
 
-  test('decides calls of one tick that share a key with one write', async () => {
+  test('decides all calls of one tick that share a key in a single write', async () => {
     const { kinds, store } = watchedStore();
     const limiter = createLimiter('30/h', { store, name: 'tick' });
     const calls = Array.from({ length: 40 }, async (_, i) =>
@@ -245,7 +245,7 @@ describe('takeMany on Postgres', () => {
 });
 
 test.each(['read committed', 'serializable'])(
-  'two stores with overlapping lists of keys never charge a part of a list at the isolation level %s',
+  'two stores with overlapping lists of keys never charge only a part of a list, at the isolation level %s',
   async (level) => {
     const isolated = { options: `-c default_transaction_isolation=${level.replace(' ', '\\ ')}` };
     const limiters = [1, 2].map(() =>

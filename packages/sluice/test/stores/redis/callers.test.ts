@@ -87,7 +87,8 @@ describe('callers, clients and listeners that misbehave', () => {
         () => limiter.block('a', 10),
         () => limiter.reset('a'),
         () => limiter.takeMany([{ key: 'a' }, { key: 'b' }]),
-        // The second item is rejected immediately, while the first call is in flight. A copy of a limiter is asked on its own.
+        // The second item is rejected immediately, while the first call is in flight. Because its limiter is a copy, takeMany
+        // calls it separately.
         () => limiter.takeMany([{ key: 'a' }, { limiter: { ...limiter }, key: undefined as never }]),
         () => limiter.takeMany([{ key: 'a' }, { limiter: { ...limiter }, key: 'a', tier: 'none' }]),
       ];

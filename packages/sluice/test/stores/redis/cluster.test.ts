@@ -256,7 +256,7 @@ test('when a master is killed while checks run, only writes that its replica had
   const known = performance.now();
   await replicated(master.control, replica.control);
   await master.server.stop('SIGKILL');
-  // Not earlier: on a busy machine a node may be silent for that long without having failed.
+  // The timeout is shortened only now, because on a busy machine a node may be silent for that long without having failed.
   for (const { id, control } of cluster.nodes)
     if (id !== master.id) await control.config('SET', 'cluster-node-timeout', '1500');
   await until(() => rows.every(({ refused }) => refused > 100));

@@ -236,7 +236,7 @@ describe('a flood on a denied key', () => {
 });
 
 describe('costs', () => {
-  test('a higher cost is also denied from memory, but a lower cost is sent to the store', async () => {
+  test('after a denial, a higher cost is denied from memory, but a lower cost is sent to the store', async () => {
     const limiter = cached(HOURLY);
     await limiter.take('a', 7);
     expect(await limiter.take('a', 5)).toMatchObject({ allowed: false, source: 'store' });
@@ -254,7 +254,7 @@ describe('costs', () => {
     expect((await limiter.take('a', 11)).retryAfter).toBe(Infinity);
   });
 
-  test('a peek is also answered from memory, and a denied peek is remembered', async () => {
+  test('after a denial, a peek is answered from memory, and the denial of a peek is remembered', async () => {
     const limiter = cached(HOURLY);
     await limiter.take('a', 10);
     expect(await limiter.peek('a')).toMatchObject({ allowed: false, source: 'store' });

@@ -57,7 +57,7 @@ describe('a charge', () => {
 
   /** Each way in which Sluice itself charges 200 units and gives them back. */
   const WAYS: Readonly<Record<string, (limiter: Async, wait: () => Promise<void>) => Promise<unknown>>> = {
-    'the cancel of a reservation': async (limiter, wait) => {
+    'the cancellation of a reservation': async (limiter, wait) => {
       const turn = await limiter.reserve('a', 200);
       await wait();
       await turn.cancel();

@@ -227,7 +227,7 @@ describe('over a bad network, the store', () => {
       proxy.paused = true;
       for (let i = 0; i < 5; i++) await Promise.all(Array.from({ length: 4 }, () => limiter.take('a')));
       expect(events).toMatchObject([{ type: 'open', fault: 'deadline' }]);
-      // Packets that a busy machine delivers late were sent earlier.
+      // Waits until all packets that were sent before have arrived, which takes longer on a busy machine.
       let sent: number;
       do {
         sent = proxy.sent;

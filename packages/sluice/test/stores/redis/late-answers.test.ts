@@ -65,7 +65,7 @@ describe('when Redis stalls, the store', () => {
   }
 
   test.each(['throw', 'deny', 'allow', 'limiter'] as const)(
-    'frees every slot that was taken after the deadline, with onFailure %s',
+    'frees every place that was taken after the deadline, with onFailure %s',
     (kind) => {
       const onFailure = kind === 'limiter' ? createLimiter(SLOTS) : kind;
       return withLimiter(SLOTS, { onFailure }, async (limiter, witness) => {
@@ -75,14 +75,14 @@ describe('when Redis stalls, the store', () => {
     },
   );
 
-  test('frees the slots of callers that stopped waiting', () =>
+  test('frees the places of callers that stopped waiting', () =>
     withLimiter(SLOTS, {}, async (limiter, witness) => {
       await stalled(() => outcomes(8, () => limiter.acquire('a', { signal: AbortSignal.timeout(50) })));
       expect(await until(async () => (await witness.peek('a')).remaining === 20, 5000)).toBeLessThan(1000);
     }));
 
   test.each(['throw', 'allow'] as const)(
-    'frees slots whose release failed during the stall, with onFailure %s',
+    'frees places whose release failed during the stall, with onFailure %s',
     (onFailure) =>
       withLimiter(SLOTS, { onFailure }, async (limiter, witness) => {
         expect(
@@ -98,7 +98,7 @@ describe('when Redis stalls, the store', () => {
       }),
   );
 
-  test('frees the slots of calls that end during the stall', () =>
+  test('frees the places of calls that end during the stall', () =>
     withLimiter(SLOTS, {}, async (limiter, witness) => {
       let end = (): void => {};
       const ended = new Promise<void>((resolve) => (end = resolve));

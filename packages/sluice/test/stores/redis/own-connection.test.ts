@@ -27,7 +27,7 @@ function limiterOn(client: RedisClient, name: string) {
   return { store, limiter: createLimiter('10/h', { store, name }) };
 }
 
-/** Number of connections to the server, not counting the one that asks. */
+/** Number of connections to the server, not counting the connection that sends this query. */
 async function connections(): Promise<number> {
   return (
     String(await control.client('LIST'))

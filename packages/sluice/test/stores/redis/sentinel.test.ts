@@ -21,7 +21,7 @@ beforeAll(async () => {
   await until(async () => (await copy.info('replication')).includes('master_link_status:up'));
   copy.disconnect();
   sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(master.port, 2)));
-  // The sentinels have found each other and the replica.
+  // Waits until the sentinels have found each other and the replica.
   for (const { port } of sentinels) {
     const control = ioredis(port);
     await until(async () => {

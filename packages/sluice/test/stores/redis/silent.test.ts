@@ -19,7 +19,7 @@ function limiterOf(client: RedisClient) {
 const isAnswered = async (limiter: ReturnType<typeof limiterOf>): Promise<boolean> =>
   (await outcome(() => limiter.take('a'))).value?.source === 'store';
 
-// Excluded, because an object with send() has to detect this itself.
+// An object with send() is left out, because it has to detect a silent connection itself.
 describe.concurrent.each(Object.entries(ROWS).filter(([name]) => name !== 'an object with send'))(
   'a connection that is silent and never closed, with %s',
   (name, connect) => {

@@ -38,7 +38,7 @@ describe('four processes with 64 calls in flight each, for users of one team,', 
   const run = admitters(4, () => [String(server.port)]);
   const round = (name: string, user: number, team: number) => run(name, CALLS, user, team);
 
-  test('are admitted exactly the limit of the team, and the users and the organization are charged exactly that', async () => {
+  test('are admitted exactly the limit of the team, and the users and the organization are charged exactly the admitted units', async () => {
     for (let i = 0; i < 5; i++) {
       const answers = await round(`limit ${i}`, 1e6, LIMIT);
       expect(sum(answers, ({ admitted }) => admitted)).toBe(LIMIT);
@@ -96,7 +96,7 @@ test('a key that holds a value of another type fails the call, and nothing is ch
   await store.close();
 });
 
-test('plans with a calendar are decided even if the clock of this process is far from that of the server', async () => {
+test('plans with calendar windows are decided in one step even if this process and the server disagree about the time by a year', async () => {
   const store = redis(control, { deadline: '20s', onFailure: 'throw' });
   const policy = fixedWindow({ limit: 3, align: 'month' });
   const months = createLimiter(policy, { store, name: 'months' });
@@ -113,7 +113,7 @@ test('plans with a calendar are decided even if the clock of this process is far
   await store.close();
 });
 
-test('the denial cache answers a denied takeMany without a call that charges', async () => {
+test('with a remembered denial, takeMany is denied without charging any key', async () => {
   const store = redis(control, { deadline: '20s', onFailure: 'throw', denyCache: true });
   const [wide, narrow] = [5, 1].map((n) => createLimiter(`${n}/h`, { store, name: `cached ${n}` }));
   const take = () => wide.takeMany([{ key: 'a' }, { limiter: narrow, key: 'a' }]);
@@ -127,7 +127,7 @@ test('the denial cache answers a denied takeMany without a call that charges', a
   await store.close();
 });
 
-test('leases answer their items one by one, and items with a cost by policy are sent in one step', async () => {
+test('on a leased store, takeMany decides items one by one, except for costs by policy, which the store decides in one step', async () => {
   const inner = redis(control, { deadline: '20s', onFailure: 'throw' });
   const store = leased(inner, { nodes: 1 });
   const limiter = createLimiter({ requests: '10000/h', tokens: '100000/h' }, { store, name: 'leased' });

@@ -33,7 +33,7 @@ test('two processes that wait for the same key get no more turns in total than o
   const [a, b] = [open('50/s burst 5', 'shared'), open('50/s burst 5', 'shared')];
   const began = performance.now();
   await Promise.all(Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? a : b).acquire('k')));
-  // 5 immediately, then 25 at 20 ms each.
+  // 5 turns come immediately, then 25 at intervals of 20 ms.
   expect(performance.now() - began).toBeGreaterThan(490);
 });
 

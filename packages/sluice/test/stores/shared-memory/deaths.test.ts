@@ -16,7 +16,9 @@ const START = 1_700_000_000_000;
 const real = Atomics;
 afterEach(() => vi.unstubAllGlobals());
 
-/** The layout for a thread that dies before write number `last`. After that, the thread writes nothing, not even to unlock. */
+/**
+ * Wraps the layout for a thread that dies before write number `last`. After that, the thread writes nothing, not even to unlock.
+ */
 function mortal(layout: Layout, last: number) {
   const arrays = new Map<object, Int32Array>();
   let writes = 0;

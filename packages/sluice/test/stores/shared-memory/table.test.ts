@@ -146,7 +146,7 @@ describe('bounds', () => {
     } catch (error) {
       thrown = error as SluiceError;
     }
-    // Also as a tier, and behind metrics.
+    // The log is rejected in a tier and on a metered store as well.
     expect(() => createLimiter('10/h', { store, name: 'api', tiers: { pro: log3000 } })).toThrow(
       /logEntries/,
     );
@@ -174,8 +174,8 @@ describe('bounds', () => {
       rows.write(rows.open(low, 0), clearAt, 0, new Float64Array(60).fill(value), 60);
       rows.close();
     };
-    // There are 8 units, and a row of 60 cells takes 4 of them. The second log is the one being written, and also closest to
-    // being replenished.
+    // There are 8 units, and a row of 60 cells takes 4 of them. The second log is being written, and it is also the log that is
+    // closest to being replenished.
     put(1, START + 2, 1);
     put(2, START + 1, 1);
     put(2, START + 1, 2);
@@ -246,7 +246,7 @@ test('a check that lost its lock to another check is repeated, and both are coun
 });
 
 describe('a lock holder', () => {
-  /** Cells of a key's row, found by a fingerprint that equals the key's number. */
+  /** The fingerprint by which the row of the key is found. */
   const tag = 4711;
 
   function setUp() {

@@ -116,25 +116,31 @@ const POLICIES = {
 
 describe.each([100, 50_000])('a thread that loses a lock to another thread, with %i keys,', (maxKeys) => {
   describe.each(Object.entries(POLICIES))('%s', (_, policy) => {
-    test.each([1, 3])('repeats the call before write %i, so that every unit counts once', (n) => {
-      const { store, slow, other, left, items } = setUp(policy, maxKeys);
-      interruptWrite(n, 'before', () => void other.take(items[n - 1].key));
-      const answer = slow.takeMany(items);
-      expect(answer).toMatchObject({ allowed: true, atomic: true, taken: 3, remaining: 8 });
-      expect(left()).toEqual(items.map((_, i) => (i === n - 1 ? 8 : 9)));
-      audit(store.handle);
-    });
+    test.each([1, 3])(
+      'repeats the call if it loses the lock before write %i, so that every unit counts once',
+      (n) => {
+        const { store, slow, other, left, items } = setUp(policy, maxKeys);
+        interruptWrite(n, 'before', () => void other.take(items[n - 1].key));
+        const answer = slow.takeMany(items);
+        expect(answer).toMatchObject({ allowed: true, atomic: true, taken: 3, remaining: 8 });
+        expect(left()).toEqual(items.map((_, i) => (i === n - 1 ? 8 : 9)));
+        audit(store.handle);
+      },
+    );
 
-    test.each([1, 3])('gives everything back if write %i is no longer possible', (n) => {
-      const { store, slow, other, left, items } = setUp(policy, maxKeys);
-      interruptWrite(n, 'before', () => void other.take(items[n - 1].key, 10));
-      expect(slow.takeMany(items)).toMatchObject({ allowed: false, atomic: true, taken: 0 });
-      expect(left()).toEqual(items.map((_, i) => (i === n - 1 ? 0 : 10)));
-      audit(store.handle);
-    });
+    test.each([1, 3])(
+      'gives everything back if it loses the lock before write %i and the other thread uses up the key',
+      (n) => {
+        const { store, slow, other, left, items } = setUp(policy, maxKeys);
+        interruptWrite(n, 'before', () => void other.take(items[n - 1].key, 10));
+        expect(slow.takeMany(items)).toMatchObject({ allowed: false, atomic: true, taken: 0 });
+        expect(left()).toEqual(items.map((_, i) => (i === n - 1 ? 0 : 10)));
+        audit(store.handle);
+      },
+    );
   });
 
-  test.each([1, 3])('during write %i repairs the lists of the stripe', (n) => {
+  test.each([1, 3])('repairs the lists of the stripe if it loses the lock during write %i', (n) => {
     const { store, slow, other, left, items } = setUp('10/h', maxKeys);
     interruptWrite(n, 'after', () => {
       for (let i = 0; i < 30; i++) other.take(`other ${i}`);
@@ -145,7 +151,7 @@ describe.each([100, 50_000])('a thread that loses a lock to another thread, with
     audit(store.handle);
   });
 
-  test('does not give back units that another thread has taken after they had come back', () => {
+  test('does not give back units that were replenished and taken by another thread in the meantime', () => {
     const { clock, store, slow, other, left, items } = setUp('10/h token-bucket', maxKeys);
     interruptWrite(3, 'before', () => {
       clock.advance(3_600_000);
@@ -156,7 +162,7 @@ describe.each([100, 50_000])('a thread that loses a lock to another thread, with
     audit(store.handle);
   });
 
-  test('notices it before anything is written', () => {
+  test('notices the loss before anything is written', () => {
     const store = sharedMemory({ maxKeys });
     const other = createLimiter('10/d fixed-window', { store, name: 'test' });
     let readings = 0;

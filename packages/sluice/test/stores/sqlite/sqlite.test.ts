@@ -43,7 +43,7 @@ describe('the SQLite store', () => {
     expect(await admittedByTwo(BUN, 'bun-sqlite', shared)).toEqual({ oneKey: 500, manyKeys: 100 });
   }, 60_000);
 
-  test('deletes expired rows after a hundred writes, and keeps the others', async () => {
+  test('deletes expired rows after a hundred writes, and keeps all other rows', async () => {
     const { db, database } = open();
     const limiter = createLimiter('1000/h', { store: sqlite(database, patient), name: 'api' });
     await limiter.take('k');
@@ -68,7 +68,7 @@ describe('the SQLite store', () => {
     expect((await take).remaining).toBe(8);
   });
 
-  test('uses the table of its option', async () => {
+  test('uses the table that the option names', async () => {
     const { db, database } = open();
     await createLimiter('10/h', {
       store: sqlite(database, { ...patient, table: 'limits' }),

@@ -44,7 +44,7 @@ function halfSipHash(key: string, [k0 = 0, k1 = 0]: Int32Array): [high: number, 
   return [v[1] ^ v[3], (v[0] ^ v[2]) | 0 || 1];
 }
 
-test('is HalfSipHash-1-3 over pairs of code units, with the length and the odd code unit in the last word', () => {
+test('the fingerprint is HalfSipHash-1-3 over pairs of code units, with the length and the odd code unit in the last word', () => {
   const halves = fc.tuple(fc.integer(), fc.integer()).map((words) => Int32Array.from(words));
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 40 }), halves, (key, own) => {

@@ -334,7 +334,7 @@ describe('verbs other than take', () => {
     await limiter.take('alice', 990);
     for (let i = 0; i < 60; i++) await limiter.take('alice');
     expect(limiter.take('alice')).toMatchObject({ allowed: false, source: 'lease' });
-    // More than the last lease held, so it goes to the store.
+    // The refund is larger than the last lease, so it is sent to the store.
     expect(await limiter.refund('alice', 500)).toMatchObject({ source: 'store' });
     expect((await limiter.take('alice')).allowed).toBe(true);
   });
@@ -357,7 +357,7 @@ describe('verbs other than take', () => {
     expect(asked.filter((what) => what.startsWith('refund'))).toEqual([]);
   });
 
-  test('a reset also ends the lease of a tier that reads the same row', async () => {
+  test('a reset ends the leases of all tiers that read the same row', async () => {
     const pro = fixedWindow({ limit: 2000, per: '1d', align: 'first' });
     const wrapped = leased(store, { clock });
     const limiter = createLimiter(DAY, { store: wrapped, name: 'leases', tiers: { pro } });

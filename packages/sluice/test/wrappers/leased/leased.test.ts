@@ -72,7 +72,7 @@ describe('the simulation detects', () => {
   const surging = ({ policies }: CheckedPolicies) => SEEDS.map((seed) => surges(policies, seed));
 
   test.each(['gcra', 'token bucket', 'leaky bucket', 'several'])(
-    'a store whose bucket is not reduced: %s',
+    'a store that does not reduce the burst of its bucket for leases: %s',
     async (name) => {
       const checked = LEASABLE[name];
       const { policies: asWritten } = planSent(checked.policies, 'simulated');

@@ -104,8 +104,9 @@ describe('whatever nodes do with leases that a region passes on', () => {
   }
 
   /**
-   * A region leases units as they are replenished, and passes on a part of each lease when it has a certain age, both as fractions.
-   * Then the region and its nodes spend all that they hold, and all units left in the store, at the same time.
+   * A region leases units as they are replenished, and passes on the fraction `part` of each lease when the fraction `age` of its
+   * duration has passed. Then the region and its nodes spend all that they hold, and all units left in the store, at the same
+   * time.
    */
   function hoarded(terms: Terms, { lend: lendUnits, told }: Relay, age: number, part: number): Spend[] {
     const clock = manualClock(1_700_000_000_000);
@@ -151,7 +152,7 @@ describe('whatever nodes do with leases that a region passes on', () => {
   );
 
   describe.each(Object.entries(BUCKETS))(
-    'and then spend at the same time, the limit of %s',
+    'when nodes and regions spend all units at the same time, the limit of %s',
     (_, { policies, over }) => {
       const terms = termsFor(policies);
 

@@ -29,10 +29,10 @@ afterAll(async () => {
 
 interface Holder {
   readonly child: ChildProcess;
-  /** What it admitted, one line per report. */
+  /** What the process admitted, one line per report. */
   text: string;
   tell(order: object): Promise<number>;
-  /** Resolves when all of its output has arrived. */
+  /** Resolves when all output of the process has arrived. */
   ended: Promise<unknown>;
 }
 

@@ -20,7 +20,7 @@ import {
 
 export interface CheckedPolicies {
   readonly policies: Policies;
-  /** Units above what the policies as written allow. */
+  /** The number of units above what the policies would allow without leases. */
   readonly over: (spends: readonly Spend[]) => number;
 }
 

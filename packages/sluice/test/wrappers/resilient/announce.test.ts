@@ -1,4 +1,4 @@
-/** Failures of single hits are answered by the fallback, so they are announced to the owner of the store. */
+/** Tests the warnings about failures. The fallback hides failed hits from callers, so a warning must tell the operator. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
   createLimiter,

@@ -253,7 +253,7 @@ describe('an open circuit breaker', () => {
     expect(await after(0, limiter.take('k'))).toBe('overloaded');
     await vi.advanceTimersByTimeAsync(60);
     await Promise.all(waiting);
-    // None of them is in flight any longer.
+    // The previous hits are no longer in flight.
     const later = [limiter.take('k'), limiter.take('k'), limiter.take('k')];
     await vi.advanceTimersByTimeAsync(30);
     expect(await Promise.all(later)).toMatchObject([

@@ -369,7 +369,7 @@ test('a failed refund of a rate and a concurrency place is retried only for the 
 });
 
 describe('a charge of the fallback', () => {
-  /** A limiter whose store is down during `take`, and the limiter that decides meanwhile. */
+  /** A limiter whose store is down during `take`, and the fallback limiter that decides instead. */
   async function takenFromFallback(
     policies: Policies,
     cost = 1,
@@ -452,7 +452,7 @@ describe('a charge of the fallback', () => {
     }
   });
 
-  test('is not made when a place of the store is renewed; that place counts until its lease ends', async () => {
+  test('is not made when the renewal of a place in the store fails; the place counts until its lease ends', async () => {
     for (const onFailure of ['allow', 'deny', 'local', createLimiter(SLOTS)] as const) {
       const setup = await overNetwork(SLOTS, { onFailure, deadline: DEADLINE });
       const of = await setup.limiter.take('a');
