@@ -15,7 +15,7 @@ const globalSetup = ['packages/test-support/src/servers.ts'];
  * would wait for these at the end while the other workers are idle.
  */
 const long =
-  /\/(processes|connections|differential|conformance|lost-replies|silent|places|refusals|restarts|replies|runtimes|typescripts|jests|installs|site|looks|live|playground|nest|express|fastify-rate-limit|reload|process|examples)\.test\.ts$/;
+  /\/(processes|connections|differential|conformance|lost-replies|silent|places|refusals|restarts|replies|runtimes|typescripts|jests|installs|site|looks|live|playground|nest|express|fastify-rate-limit|reload|process|examples|drain-load|jests|installs|cloudflare|openapi|clients|mysql|dynamodb)\.test\.ts$/;
 
 class LongFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -76,7 +76,7 @@ export default defineConfig({
     reporters: ['default'],
     sequence: { sequencer: LongFilesFirst },
     // Most tests wait for servers and processes that they start, so there are more workers than cores.
-    maxWorkers: availableParallelism() + 1,
+    maxWorkers: availableParallelism() + 2,
     // The timeout is long, because coverage or a busy machine makes a tight loop ten times slower. A hang is still detected.
     testTimeout: 60_000,
     hookTimeout: 60_000,
