@@ -15,6 +15,7 @@ import {
 } from './listeners/listener.ts';
 import { openResp } from './listeners/resp/resp.ts';
 import type { GivenToken } from './listeners/grants.ts';
+import { checkHeaderName } from './listeners/http/forward-auth.ts';
 import { openHttp } from './listeners/http/http.ts';
 import { createLive } from './listeners/http/live.ts';
 import { liveConfig } from './listeners/http/live-config.ts';
@@ -86,6 +87,16 @@ export interface ServerOptions {
    * reset and block keys. Default false.
    */
   readonly remote?: boolean | undefined;
+  /**
+   * HTTP only. Name of the header that contains the key of a request to /v1/forward-auth, such as 'X-Real-IP'. The proxy must
+   * overwrite this header. Default: the key must be in the query.
+   */
+  readonly keyHeader?: string | undefined;
+  /**
+   * HTTP only. Name of the header that contains the name of the limit for a request to /v1/forward-auth. The proxy must overwrite
+   * this header. Default: the name must be in the query.
+   */
+  readonly limitHeader?: string | undefined;
   /** HTTP only. Folder of the built playground page. Default: the page that ships with the server. 'none' serves no page. */
   readonly page?: string | undefined;
   /** Maximum size of a request, in bytes. Default 1 MiB. */
@@ -148,6 +159,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     throw new UsageError(
       `--allow-admin-without-token needs an HTTP listener on a loopback address; got ${showAddress(http.address)}`,
     );
+  checkHeaderName('key-header', options.keyHeader);
+  checkHeaderName('limit-header', options.limitHeader);
   const files = readFiles(options.config);
   const { mergeDomains } = options;
   const config = parseConfig(files, { mergeDomains });
@@ -248,6 +261,7 @@ async function openListener(
 ): Promise<Listener> {
   const { log, adminTokens, page, maxMessage = 1024 * 1024, maxKey = 1024 } = options;
   const { adminWithoutToken, maxConnections, idleTimeout, remote, trustProxy } = options;
+  const { keyHeader, limitHeader } = options;
   const { tls, tokens } = own;
   const bounds = { maxMessage, maxKey, maxConnections, idleTimeout };
   // Each listener counts attempts separately, because guessing the tokens of one listener must not lock clients out of another.
@@ -259,6 +273,8 @@ async function openListener(
     adminWithoutToken,
     attempts,
     remote,
+    keyHeader,
+    limitHeader,
     page,
     log,
   });

@@ -67,6 +67,14 @@ export const SERVE_FLAGS: Flags = {
     value: 'WHICH',
     help: "proxies to trust for the client's address: a number, CIDRs, loopback or private; default none",
   },
+  'key-header': {
+    value: 'NAME',
+    help: 'header with the key of GET /v1/forward-auth, such as X-Real-IP; your proxy must overwrite it',
+  },
+  'limit-header': {
+    value: 'NAME',
+    help: 'header with the limit of GET /v1/forward-auth; your proxy must overwrite it',
+  },
   'grpc-token-file': {
     value: 'FILE',
     help: 'file with tokens for the gRPC listener; or set SLUICE_GRPC_TOKEN',
@@ -156,6 +164,8 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     adminWithoutToken: args.has('allow-admin-without-token'),
     remote: args.has('remote'),
     trustProxy: trustProxyOf(args),
+    keyHeader: args.text('key-header'),
+    limitHeader: args.text('limit-header'),
     maxConnections: args.integer('max-connections'),
     idleTimeout: idleTimeoutOf(args),
     page: args.text('page'),

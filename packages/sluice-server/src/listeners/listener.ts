@@ -50,6 +50,10 @@ export interface ListenerOptions {
   readonly isHealthy: () => boolean;
   /** Whether to accept hits from the library's store `remote`; HTTP only. Default false. */
   readonly remote?: boolean | undefined;
+  /** Header with the key of a request to /v1/forward-auth; HTTP only. */
+  readonly keyHeader?: string | undefined;
+  /** Header with the name of the limit for a request to /v1/forward-auth; HTTP only. */
+  readonly limitHeader?: string | undefined;
   /** Live data for the page; HTTP only. */
   readonly live?: Live | undefined;
   /** Folder of the built page; HTTP only. Default: the page that ships with the server. 'none' serves no page. */

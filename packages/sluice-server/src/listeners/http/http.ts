@@ -89,10 +89,11 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
   }
 
   /** Returns what the client may do. If the request may not use the route, throws an error, which becomes the response. */
-  function checkRequest(request: IncomingMessage, { method, verb }: Route): Grant {
+  function checkRequest(request: IncomingMessage, route: Route): Grant {
+    const { method, verb } = route;
     checkMethod(request, method);
     if (verb === undefined) return NO_TOKEN;
-    checkOrigin(request);
+    if (route.isFromProxy?.(request) !== true) checkOrigin(request);
     return checkAccess(request, verb, options);
   }
 

@@ -6,6 +6,7 @@ import type { Core } from '../../core/core.ts';
 import type { Grant, TokenVerb } from '../grants.ts';
 import type { ListenerOptions } from '../listener.ts';
 import { answerJson } from './envoy-json.ts';
+import { forwardAuthRoute } from './forward-auth.ts';
 import { hitsRoute } from './hits.ts';
 import { OPENAPI } from './openapi.ts';
 import { pageFiles } from './page.ts';
@@ -18,6 +19,11 @@ export interface Route {
   readonly method: 'GET' | 'POST';
   /** The verb that a client needs to use the route. Undefined for a route that is open to everyone. */
   readonly verb: TokenVerb | undefined;
+  /**
+   * Whether the request has a header that no web page can make a browser send to another site. A proxy may have copied the other
+   * headers, such as Origin, from its client. Default: no request has.
+   */
+  isFromProxy?(request: IncomingMessage): boolean;
   /**
    * Answers a request from a client that may use the route's verb. `query` is the text after '?' in the URL, `body` is the parsed
    * body of a POST request, and `grant` is what the client may do.
@@ -50,6 +56,7 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
         answer: (_, query, body, grant) => answerMany(core, body, optionsOf(query, grant)),
       },
     ],
+    ['/v1/forward-auth', forwardAuthRoute(core, options)],
     ...(options.remote === true ? ([['/v1/hits', hitsRoute(core, log)]] as const) : []),
     ['/v1/limits', get('config', () => json(limitsOf(core)))],
     [
