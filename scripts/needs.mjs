@@ -18,6 +18,9 @@ const needs = {
   curl: 'curl',
   wrk: 'wrk',
   h2load: 'nghttp2-client',
+  nginx: 'nginx',
+  haproxy: 'haproxy',
+  caddy: 'caddy',
   // Uses the system's Python, because other installations do not see Debian's packages.
   "/usr/bin/python3 -c 'import grpc'": 'python3-grpcio',
 };

@@ -85,6 +85,7 @@ const GUIDES = [
   'outbound-calls',
   'several-processes',
   'other-languages',
+  'behind-nginx-haproxy',
   'redis-cluster',
   'when-redis-is-down',
   'behind-proxies',

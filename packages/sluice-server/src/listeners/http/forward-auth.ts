@@ -97,7 +97,10 @@ function headerOf(request: IncomingMessage, name: string | undefined): string | 
   if (name === undefined) return undefined;
   const [value, ...others] = request.headersDistinct[name.toLowerCase()] ?? [];
   if (others.length > 0)
-    throw new HttpProblem('bad-request', `the header ${name} must occur only once; the proxy must overwrite it`);
+    throw new HttpProblem(
+      'bad-request',
+      `the header ${name} must occur only once; the proxy must overwrite it`,
+    );
   return value === undefined ? undefined : utf8In(name, value);
 }
 
@@ -122,7 +125,10 @@ function parametersIn(query: string): Readonly<Record<string, string>> {
 
 function numberIn(name: string, text: string): number {
   if (!/^\d+(\.\d+)?$/.test(text))
-    throw new HttpProblem('bad-request', `${name} must be a number; got ${JSON.stringify(text.slice(0, 60))}`);
+    throw new HttpProblem(
+      'bad-request',
+      `${name} must be a number; got ${JSON.stringify(text.slice(0, 60))}`,
+    );
   return Number(text);
 }
 

@@ -237,6 +237,34 @@ function takeManyPath(): object {
   };
 }
 
+function forwardAuthPath(): object {
+  const answer = { description: 'The request may pass.', ...content(ref('Decision')), headers: HEADERS };
+  const denial = {
+    description: 'The take was denied, or the request was rejected.',
+    content: {
+      'application/json': { schema: ref('Decision') },
+      'application/problem+json': { schema: ref('Problem') },
+    },
+    headers: HEADERS,
+  };
+  const parameters = Object.entries({
+    limit,
+    key: { ...key, minLength: 1 },
+    cost: { type: 'number', minimum: 0, default: 1 },
+    tier,
+    class: className,
+    status: { enum: ['401', '403', '429'], default: '429', description: 'Status code of a denial.' },
+  });
+  return {
+    get: {
+      operationId: 'forwardAuth',
+      summary: 'Take, for proxies that send a GET request and look only at the status',
+      parameters: parameters.map(([name, schema]) => ({ name, in: 'query', schema })),
+      responses: { 200: answer, ...refusals, 401: denial, 403: denial, 429: denial },
+    },
+  };
+}
+
 function get(operationId: string, summary: string, type: string, isOpen = false): object {
   return {
     get: {
@@ -279,6 +307,7 @@ export const OPENAPI: string = JSON.stringify({
   paths: {
     ...Object.fromEntries(V1_VERBS.map((verb) => [`/v1/${verb}`, verbPath(verb)])),
     '/v1/take-many': takeManyPath(),
+    '/v1/forward-auth': forwardAuthPath(),
     '/v1/limits': get('limits', 'The limits of the configuration', 'application/json'),
     '/json': {
       post: {

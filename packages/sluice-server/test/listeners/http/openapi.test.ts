@@ -81,6 +81,7 @@ test('a client that is generated from the document compiles, and can call every 
   expect(await call('reserve', { ...alice, cost: 3 })).toMatchObject({ data: { allowed: true, delay: 0 } });
   const items = [alice, { limit: 'search', key: 'alice' }];
   expect(await call('takeMany', { items })).toMatchObject({ data: { allowed: false, atomic: true } });
+  expect(await call('forwardAuth', alice)).toMatchObject({ status: 429, data: { allowed: false } });
   const place = await call('take', { limit: 'calls', key: 'alice' });
   expect(place).toMatchObject({ data: { remaining: 1, held: true } });
   expect(await call('release', { limit: 'calls', key: 'alice', at: place.data.at })).toMatchObject({
