@@ -186,7 +186,7 @@ const placeOf = ({ page, line }: Block): string => `${page}:${line}`;
 
 describe('a block in the documentation', () => {
   test('is in a language that the tests cover, or shows output or a drawing', () => {
-    const known = ['', 'ts', 'js', 'sh', 'yaml', 'json', 'lua', 'diff', 'python', 'go'];
+    const known = ['', 'ts', 'js', 'sh', 'yaml', 'json', 'lua', 'nginx', 'diff', 'python', 'go'];
     expect(blocks.filter(({ language }) => !known.includes(language)).map(placeOf)).toEqual([]);
   });
 

@@ -57,12 +57,14 @@ function guideServer(): Promise<Serving> {
   return serving(limits, { keyHeader: args.text('key-header') });
 }
 
-/** Starts an application that answers with the method and the body of each request. */
+/** Starts an application that answers with the method and the body of each request, and rejects DELETE requests with 403. */
 async function application(): Promise<number> {
   const server = createServer((asked, response) => {
     let text = '';
     asked.on('data', (chunk) => (text += String(chunk)));
-    asked.on('end', () => response.end(`${asked.method} ${text}`));
+    asked.on('end', () =>
+      response.writeHead(asked.method === 'DELETE' ? 403 : 200).end(`${asked.method} ${text}`),
+    );
   });
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
@@ -206,6 +208,7 @@ test('nginx sends 429 with Retry-After if the guide’s error page is added', as
     '127.0.0.1:3000': `127.0.0.1:${await application()}`,
   });
   const port = await startNginx(text);
+  expect(await send(port, { method: 'DELETE', from: '127.0.0.3' })).toMatchObject({ status: 403 });
   const answers: Answer[] = [];
   for (let i = 0; i < 6; i++) answers.push(await send(port, { from: '127.0.0.2' }));
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429]);
