@@ -18,8 +18,9 @@ const needs = {
   curl: 'curl',
   wrk: 'wrk',
   h2load: 'nghttp2-client',
-  nginx: 'nginx',
-  haproxy: 'haproxy',
+  // Debian installs these two in a folder that is not in the PATH of every user.
+  'PATH=$PATH:/usr/sbin command -v nginx': 'nginx',
+  'PATH=$PATH:/usr/sbin command -v haproxy': 'haproxy',
   caddy: 'caddy',
   // Uses the system's Python, because other installations do not see Debian's packages.
   "/usr/bin/python3 -c 'import grpc'": 'python3-grpcio',

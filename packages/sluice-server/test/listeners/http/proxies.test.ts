@@ -54,7 +54,8 @@ function send(port: number, { method = 'GET', body = '', headers = {}, from }: S
 /** The server that the guide starts, on a free port. */
 function guideServer(): Promise<Serving> {
   const args = readArgs(serve.split(' ').slice(2), SERVE_FLAGS);
-  return serving(limits, { keyHeader: args.text('key-header') });
+  // No unit is replenished during a test, however slow the machine is.
+  return serving(configured(limits, { '5/min': '5/h' }), { keyHeader: args.text('key-header') });
 }
 
 /** Starts an application that answers with the method and the body of each request, and rejects DELETE requests with 403. */
@@ -73,9 +74,12 @@ async function application(): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Replaces the addresses in a configuration of the guide by those of the test. Each address must occur in it. */
-function configured(text: string, addresses: Readonly<Record<string, string | number>>): string {
-  for (const [old, next] of Object.entries(addresses)) {
+/**
+ * Replaces parts of a configuration in the guide, such as addresses, by those of the test. Timeouts are replaced by longer ones,
+ * because requests pass after a timeout and this machine may be slow. Each part must occur in the configuration.
+ */
+function configured(text: string, parts: Readonly<Record<string, string | number>>): string {
+  for (const [old, next] of Object.entries(parts)) {
     expect(text).toContain(old);
     text = text.replaceAll(old, String(next));
   }
@@ -84,7 +88,9 @@ function configured(text: string, addresses: Readonly<Record<string, string | nu
 
 /** Runs a proxy until the test is finished. Resolves when the proxy accepts connections on the port. */
 async function proxy(port: number, folder: string, command: string, ...args: string[]): Promise<void> {
-  const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
+  // Debian installs nginx and HAProxy in /usr/sbin, which is not in the PATH of every user.
+  const path = `${process.env['PATH']}:/usr/sbin`;
+  const env = { ...process.env, PATH: path, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
   const child = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';
   child.stdout.on('data', (chunk) => (printed += String(chunk)));
@@ -109,10 +115,15 @@ async function startNginx(text: string): Promise<number> {
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (name) => `${name}_temp_path ${name};`,
   );
+  const own = configured(text, {
+    'listen 80': `listen 127.0.0.1:${port}`,
+    '_timeout 200ms': '_timeout 20s',
+    '_timeout 500ms': '_timeout 20s',
+  });
   writeFileSync(
     join(folder, 'nginx.conf'),
     `daemon off; master_process off; pid nginx.pid; error_log stderr; events {}
-    http { access_log off; ${paths.join(' ')}\n${configured(text, { 'listen 80': `listen 127.0.0.1:${port}` })} }`,
+    http { access_log off; ${paths.join(' ')}\n${own} }`,
   );
   await proxy(port, folder, 'nginx', '-p', folder, '-e', 'stderr', '-c', 'nginx.conf');
   return port;
@@ -120,11 +131,14 @@ async function startNginx(text: string): Promise<number> {
 
 async function startHaproxy(app: number, sluice: number): Promise<number> {
   const [folder, port] = [temporaryFolder(), await freePort()];
-  writeFileSync(join(folder, 'sluice.lua'), configured(lua, { '127.0.0.1:8080': `127.0.0.1:${sluice}` }));
+  const luaFile = join(folder, 'sluice.lua');
+  const patient = { 'timeout = 250': 'timeout = 20000' };
+  writeFileSync(luaFile, configured(lua, { '127.0.0.1:8080': `127.0.0.1:${sluice}`, ...patient }));
   writeFileSync(
     join(folder, 'haproxy.cfg'),
     `${configured(haproxy, {
-      '/etc/haproxy/sluice.lua': join(folder, 'sluice.lua'),
+      '/etc/haproxy/sluice.lua': luaFile,
+      'option httpchk': 'timeout check 20s\n  option httpchk',
       'bind :80': `bind 127.0.0.1:${port}`,
       '127.0.0.1:8080': `127.0.0.1:${sluice}`,
       '127.0.0.1:3000': `127.0.0.1:${app}`,
