@@ -1,6 +1,8 @@
 /** Opens the store that a URL names. The Redis and Postgres clients are optional packages, imported on demand. */
-import { leased, memory, type Decision, type MaybePromise, type Store } from 'sluice';
+import { leased, memory, parseDuration, type Decision, type MaybePromise, type Store } from 'sluice';
 import { type BreakerEvent, redis, type RedisClient } from 'sluice/redis';
+import type { Cluster, Redis } from 'ioredis';
+import { checkParameters } from './config/store-url.ts';
 import { UsageError } from './config/usage-error.ts';
 import { loadOptional } from './core/load-optional.ts';
 
@@ -34,8 +36,17 @@ export interface OpenedStore {
   readonly size: (() => number) | undefined;
 }
 
-export async function openStore(options: StoreOptions): Promise<OpenedStore> {
-  const { url, maxKeys, leases } = options;
+/**
+ * Redis clients connect in the background. `onConnection` is called with false when such a client starts to connect, and with true
+ * when it is connected.
+ */
+export async function openStore(
+  options: StoreOptions,
+  onConnection: (isConnected: boolean) => void = () => {},
+): Promise<OpenedStore> {
+  const { url, maxKeys, leases, deadline } = options;
+  // The memory store does not use the deadline, but an invalid one must not go unnoticed until the store is replaced.
+  if (deadline !== undefined) parseDuration(deadline, 'store.deadline');
   if (url === 'memory') {
     if (leases !== undefined)
       throw new UsageError(
@@ -44,7 +55,8 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     const store = memory({ maxKeys });
     return { store, name: 'memory', keepsKeys: false, size: () => store.size };
   }
-  const [client, close] = await clientOf(url, options.onError ?? (() => {})).catch((error: unknown) => {
+  const events = { onError: options.onError ?? (() => {}), onConnection };
+  const [client, close] = await clientOf(url, events).catch((error: unknown) => {
     // Errors from URL and decodeURIComponent become a UsageError, because the CLI would otherwise print a stack trace instead of
     // a hint.
     const isMalformed = error instanceof URIError || (error as { code?: unknown }).code === 'ERR_INVALID_URL';
@@ -54,14 +66,20 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     );
   });
   const guards = {
-    deadline: options.deadline,
+    deadline,
     onFailure: options.onFailure,
     denyCache: options.denyCache,
     onEvent: options.onEvent,
   };
-  const direct = closing(await storeOn(url, client, guards), close);
-  const store = leases === undefined ? direct : leased(direct, { nodes: leases.nodes });
-  return { store, name: withoutPassword(url), keepsKeys: true, size: undefined };
+  try {
+    const direct = closing(await storeOn(url, client, guards), close);
+    const store = leases === undefined ? direct : leased(direct, { nodes: leases.nodes });
+    return { store, name: withoutPassword(url), keepsKeys: true, size: undefined };
+  } catch (error) {
+    // A client that stays open would keep the process alive.
+    await close();
+    throw error;
+  }
 }
 
 type Guards = Pick<StoreOptions, 'deadline' | 'onFailure' | 'denyCache' | 'onEvent'>;
@@ -95,15 +113,19 @@ function isPostgres(url: string): boolean {
   return /^postgres(ql)?:\/\//.test(url);
 }
 
+interface ClientEvents {
+  readonly onError: (error: Error) => void;
+  readonly onConnection: (isConnected: boolean) => void;
+}
+
 type Client = readonly [client: object, close: () => MaybePromise<unknown>];
 
-async function clientOf(url: string, onError: (error: Error) => void): Promise<Client> {
-  if (isPostgres(url)) return postgresClient(url, onError);
+async function clientOf(url: string, events: ClientEvents): Promise<Client> {
+  checkParameters(url);
+  if (isPostgres(url)) return postgresClient(url, events);
   const { Redis, Cluster } = await loadOptional('this store', 'ioredis', () => import('ioredis'));
   if (/^rediss?:\/\//.test(url)) {
-    const client = new Redis(url);
-    client.on('error', onError);
-    return [client, () => client.disconnect()];
+    return observed(new Redis(url), events);
   }
   const [, secure, kind, user, nodes] = MANY.exec(url) ?? [];
   if (nodes === undefined || (kind === 'sentinel' && user === undefined))
@@ -127,7 +149,13 @@ async function clientOf(url: string, onError: (error: Error) => void): Promise<C
           name,
           ...(password !== undefined && { password }),
         });
+  return observed(client, events);
+}
+
+function observed(client: Redis | Cluster, { onError, onConnection }: ClientEvents): Client {
   client.on('error', onError);
+  onConnection(false);
+  client.once('ready', () => onConnection(true));
   return [client, () => client.disconnect()];
 }
 
@@ -139,7 +167,7 @@ function hostOf(text: string): { host: string; port: number } {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || 6379 };
 }
 
-async function postgresClient(url: string, onError: (error: Error) => void): Promise<Client> {
+async function postgresClient(url: string, { onError }: ClientEvents): Promise<Client> {
   const { default: pg } = await loadOptional('this store', 'pg', () => import('pg'));
   // With `query_timeout`, a query on a connection that hangs fails.
   const pool = new pg.Pool({ connectionString: url, max: 10, query_timeout: 5000 });

@@ -70,6 +70,16 @@ describe('a store that is unavailable', () => {
     await again.stop();
   }, 30_000);
 
+  test('is reported as down in /metrics until the server has connected to it for the first time', async () => {
+    const port = await freePort();
+    const server = await serving(LIMITS, { store: { url: `redis://127.0.0.1:${port}` } });
+    expect(server.core.metrics.text()).toContain('sluice_store_up 0');
+    const redis = await redisServer({ port });
+    await expect.poll(() => server.core.metrics.text(), { timeout: 20_000 }).toContain('sluice_store_up 1');
+    await server.drain();
+    await redis.stop();
+  }, 60_000);
+
   test("is replaced by the server's memory, which enforces the same limits", async () => {
     const redis = await redisServer();
     const url = `redis://127.0.0.1:${redis.port}`;
@@ -175,6 +185,40 @@ test.each(['mysql://x', 'redis+cluster://', 'redis+sentinel://a:1', ''])(
   'the server rejects %j as a store',
   async (url) => {
     await expect(openStore({ url })).rejects.toThrow(UsageError);
+  },
+);
+
+test.each([
+  ['redis://127.0.0.1:1/0?tls=true', '"tls"; it accepts db, family'],
+  ['rediss://127.0.0.1:1?family=4&rejectUnauthorized=s3cret', '"rejectUnauthorized"; it accepts db'],
+  ['redis+cluster://127.0.0.1:1?tls=true', '"tls"; it accepts none'],
+  ['postgres://127.0.0.1:1/db?sslmode=disable&sslmod=x', '"sslmod"; it accepts application_name'],
+])('the server rejects an unknown parameter in the URL of a store: %s', async (url, message) => {
+  const opening = openStore({ url });
+  await expect(opening).rejects.toThrow(`--store has the unknown parameter ${message}`);
+  await expect(opening).rejects.not.toThrow('s3cret');
+});
+
+test('a store that cannot be opened closes its connections', async () => {
+  const redis = await redisServer();
+  const url = `redis://127.0.0.1:${redis.port}`;
+  await expect(openStore({ url, leases: { nodes: 0 } })).rejects.toThrow('nodes');
+  const control = new Redis(redis.port);
+  const clients = async () =>
+    String(await control.client('LIST'))
+      .trim()
+      .split('\n').length;
+  // The client connects in the background, so a client that is still open needs some time to appear.
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(await clients()).toBe(1);
+  control.disconnect();
+  await redis.stop();
+});
+
+test.each(['memory', 'redis://127.0.0.1:1'])(
+  'an invalid deadline is rejected for the store %s',
+  async (url) => {
+    await expect(openStore({ url, deadline: '5parsecs' })).rejects.toThrow('store.deadline');
   },
 );
 

@@ -15,6 +15,9 @@ export interface Flag {
 
 export type Flags = Readonly<Record<string, Flag>>;
 
+const ON: readonly string[] = ['true', '1', 'yes', 'on'];
+const OFF: readonly string[] = ['false', '0', 'no', 'off', ''];
+
 export class Args {
   readonly positionals: readonly string[];
   private readonly values: ReadonlyMap<string, readonly string[]>;
@@ -32,8 +35,13 @@ export class Args {
     return this.all(name).at(-1);
   }
 
+  /** Whether a flag without a value is set. An environment variable can also turn it off, and an empty one counts as not set. */
   has(name: string): boolean {
-    return ['true', '1', ''].includes(this.text(name) ?? 'false');
+    const text = this.text(name) ?? '';
+    const word = text.toLowerCase();
+    if (!ON.includes(word) && !OFF.includes(word))
+      throw new UsageError(`--${name} must be true or false; got ${text}`);
+    return ON.includes(word);
   }
 
   integer(name: string): number | undefined {

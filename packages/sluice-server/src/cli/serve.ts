@@ -1,5 +1,6 @@
 /** sluice serve: starts a server from flags, and stops it on a signal. */
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Millis } from 'sluice';
 import { clientAddress, type TrustProxy } from 'sluice/http';
 import { type Args, type Flags, readArgs } from './args.ts';
@@ -20,7 +21,7 @@ export const SERVE_FLAGS: Flags = {
   'merge-domains': { help: 'let several files define the same domain, and merge its descriptors' },
   http: {
     value: 'HOST:PORT',
-    help: 'address of the HTTP listener; default 127.0.0.1:8080 if no listener is given',
+    help: 'address of the HTTP listener; default 127.0.0.1:8080 if no listener is given, and host 127.0.0.1',
   },
   grpc: {
     value: 'HOST:PORT',
@@ -129,6 +130,7 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     throw new UsageError('--config is required. Pass a YAML file or a folder of YAML files');
   if (args.positionals.length > 0) throw new UsageError(`unexpected argument: ${args.positionals.join(' ')}`);
   const nodes = args.integer('leased');
+  if (nodes === 0) throw new UsageError('--leased must be at least 1');
   const format = args.choice('log-format', ['json', 'text']) ?? (isTerminal ? 'text' : 'json');
   const log = createLog((line) => process.stdout.write(line), {
     level: args.choice('log-level', LEVELS) ?? 'info',
@@ -145,7 +147,7 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     store: {
       url: args.text('store') ?? 'memory',
       maxKeys: args.text('max-keys') === 'infinity' ? Infinity : args.integer('max-keys'),
-      deadline: args.text('deadline'),
+      deadline: deadlineOf(args),
       onFailure: args.choice('on-failure', ['local', 'throw', 'allow', 'deny']),
       denyCache: args.has('deny-cache'),
       leases: nodes === undefined ? undefined : { nodes },
@@ -177,6 +179,12 @@ export function listenersOf(args: Args, env: NodeJS.ProcessEnv, log: Log): Serve
   const named = LISTENER_NAMES.filter((name) => args.address(name) !== undefined);
   const opened = (named.length > 0 ? named : LISTENER_NAMES).map((name) => {
     const address = args.address(name) ?? { host: '127.0.0.1', port: PORTS[name] };
+    const given = args.text(name) ?? '';
+    if (/^:?\d+$/.test(given))
+      log.warn('no host given, so only this machine can connect; for all interfaces, use 0.0.0.0:PORT', {
+        listener: name,
+        given,
+      });
     return [name, { address, tokens: tokensOf(name, args, env, log) }] as const;
   });
   return Object.fromEntries(opened);
@@ -192,6 +200,12 @@ function trustProxyOf(args: Args): TrustProxy | undefined {
   } catch (error) {
     throw new UsageError(`--trust-proxy: ${(error as Error).message}`);
   }
+}
+
+function deadlineOf(args: Args): string | undefined {
+  const text = args.text('deadline');
+  if (text !== undefined) durationOf('--deadline', text);
+  return text;
 }
 
 function idleTimeoutOf(args: Args): Millis | undefined {
@@ -210,20 +224,25 @@ function tokensOf(
   env: NodeJS.ProcessEnv,
   log: Log,
 ): (() => readonly Token[]) | undefined {
-  const file = args.text(`${name}-token-file`);
+  const flag = `${name}-token-file`;
+  const file = args.text(flag);
   const variable = `SLUICE_${name.toUpperCase()}_TOKEN`;
   const token = env[variable];
-  if (file === undefined)
-    return token === undefined || token === '' ? undefined : () => [{ token, name: variable }];
-  let tokens = readTokens(file);
-  if (tokens.length === 0) throw new UsageError(`${file} contains no token; write one token per line`);
+  if (file === undefined) {
+    if (token === undefined) return undefined;
+    // An empty variable is usually a secret that was not found, so the listener must not be opened to everyone.
+    if (token.trim() === '') throw new UsageError(`${variable} must not be empty; set a token, or unset it`);
+    return () => [{ token, name: variable }];
+  }
+  let tokens = readTokens(flag, file);
   let readAt = performance.now();
   let problem = '';
   return () => {
     if (performance.now() - readAt > 1000) {
       readAt = performance.now();
       try {
-        tokens = readTokens(file);
+        tokens = readTokens(flag, file);
+        if (problem !== '') log.info('the token file is valid again', { file });
         problem = '';
       } catch (error) {
         const { message } = error as Error;
@@ -238,11 +257,14 @@ function tokensOf(
 
 /** The first token in the file, or the token in the environment if no file is given. */
 export function tokenOf(file: string | undefined): string | undefined {
-  return file === undefined ? process.env['SLUICE_HTTP_TOKEN'] : readTokens(file)[0]?.token;
+  return file === undefined ? process.env['SLUICE_HTTP_TOKEN'] : readTokens('token-file', file)[0]?.token;
 }
 
-function readTokens(file: string): Token[] {
-  return parseTokens(readFor('token-file', file), file);
+/** Throws a UsageError if the file cannot be read, is invalid or contains no token. */
+function readTokens(flag: string, file: string): Token[] {
+  const tokens = parseTokens(readFor(flag, file), file);
+  if (tokens.length === 0) throw new UsageError(`--${flag}: ${file} contains no token; write one token per line`);
+  return tokens;
 }
 
 function tlsOf(args: Args): ServerOptions['tls'] {
@@ -270,9 +292,13 @@ export async function serveCommand(argv: readonly string[]): Promise<number> {
   const stopRequested = stopSignal(options.log);
   let server: RunningServer | undefined;
   process.on('SIGHUP', () => void server?.reload());
-  server = await startServer(options);
+  const starting = startServer(options).then((running) => {
+    server = running;
+  });
+  // A start can take forever, for example if a database accepts the connection but never answers.
+  await Promise.race([starting, stopRequested.then(() => sleep(timeout))]);
   await stopRequested;
-  await server.drain({ delay, timeout });
+  await server?.drain({ delay, timeout });
   await new Promise<void>((written) => process.stdout.write('', () => written()));
   // Exit even if something still keeps the process alive, such as a collector that does not answer.
   return process.exit(0);

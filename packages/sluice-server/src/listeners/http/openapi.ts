@@ -6,6 +6,7 @@ const text = { type: 'string' };
 const number = { type: 'number' };
 const key = {
   type: 'string',
+  minLength: 1,
   description: 'Identifies the user or resource to limit, for example by a user ID.',
 };
 const limit = { type: 'string', description: 'The name of a limit in the configuration.' };
