@@ -57,7 +57,7 @@ describe('a store that is unavailable', () => {
     };
     await expect.poll(isOpen, { timeout: 20_000 }).toBe(true);
     const metrics = server.core.metrics.text();
-    expect(metrics).toContain('sluice_store_up 0');
+    expect(metrics).toMatch(/^sluice_store_up 0$/m);
     expect(metrics).toMatch(/sluice_store_errors_total\{fault="circuit-open"\} [1-9]/);
     expect(server.lines.join('')).toContain('the store is not responding');
 
@@ -65,7 +65,7 @@ describe('a store that is unavailable', () => {
     await expect
       .poll(async () => (await server.post('/v1/take', QUESTION)).status, { timeout: 20_000 })
       .toBe(200);
-    expect(server.core.metrics.text()).toContain('sluice_store_up 1');
+    expect(server.core.metrics.text()).toMatch(/^sluice_store_up 1$/m);
     await server.drain();
     await again.stop();
   }, 30_000);
@@ -73,9 +73,9 @@ describe('a store that is unavailable', () => {
   test('is reported as down in /metrics until the server has connected to it for the first time', async () => {
     const port = await freePort();
     const server = await serving(LIMITS, { store: { url: `redis://127.0.0.1:${port}` } });
-    expect(server.core.metrics.text()).toContain('sluice_store_up 0');
+    expect(server.core.metrics.text()).toMatch(/^sluice_store_up 0$/m);
     const redis = await redisServer({ port });
-    await expect.poll(() => server.core.metrics.text(), { timeout: 20_000 }).toContain('sluice_store_up 1');
+    await expect.poll(() => server.core.metrics.text(), { timeout: 20_000 }).toMatch(/^sluice_store_up 1$/m);
     await server.drain();
     await redis.stop();
   }, 60_000);
