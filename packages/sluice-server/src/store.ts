@@ -62,7 +62,7 @@ export async function openStore(
     const isMalformed = error instanceof URIError || (error as { code?: unknown }).code === 'ERR_INVALID_URL';
     if (!isMalformed) throw error;
     throw new UsageError(
-      `--store is not a valid URL: ${withoutPassword(url)}. In a password, write % as %25, / as %2F and @ as %40`,
+      `--store is not a valid URL: ${withoutPassword(url)}. In a password, write % as %25, / as %2F, ? as %3F and @ as %40`,
     );
   });
   const guards = {

@@ -23,10 +23,14 @@ const POSTGRES: readonly string[] = [
   'user',
 ];
 
-/** Throws a UsageError that names the first unknown parameter, but not its value, which may be a secret. */
+/**
+ * Throws a UsageError that names the first unknown parameter, but not its value, which may be a secret. Throws a URIError if the
+ * question mark may be a part of a password.
+ */
 export function checkParameters(url: string): void {
   const start = url.indexOf('?');
-  if (start < 0) return;
+  if (start < 0 || !/^(rediss?(\+(cluster|sentinel))?|postgres(ql)?):/.test(url)) return;
+  if (url.includes('@', start)) throw new URIError('unescaped ? in a password');
   const known = /^rediss?:/.test(url) ? REDIS : /^postgres(ql)?:/.test(url) ? POSTGRES : [];
   for (const name of new URLSearchParams(url.slice(start)).keys()) {
     if (known.includes(name)) continue;

@@ -98,7 +98,7 @@ describe('a flag without a value in the environment', () => {
   });
 
   test('is rejected if the variable is anything else', () => {
-    expect(() => isOn('maybe')).toThrow('--shadow must be true or false; got maybe');
+    expect(() => isOn('maybe')).toThrow('SLUICE_SHADOW must be true or false; got maybe');
   });
 });
 
