@@ -177,9 +177,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       },
       onError: oncePerSecond((error) => log.warn('connection to the store failed', { error: error.message })),
     },
-    (connected) => {
-      isConnected = connected;
-      updateStoreUp();
+    {
+      onConnection(connected) {
+        isConnected = connected;
+        updateStoreUp();
+      },
+      onFailureOf: (limit) => core.config.limits.get(limit)?.onFailure,
     },
   );
   const core = await openCore(config, opened, metrics, options);

@@ -1,7 +1,8 @@
 /** Opens the store that a URL names. The Redis and Postgres clients are optional packages, imported on demand. */
 import { leased, memory, parseDuration, type Decision, type MaybePromise, type Store } from 'sluice';
-import { type BreakerEvent, redis, type RedisClient } from 'sluice/redis';
+import { type BreakerEvent, redis, type RedisClient, type ResilientOptions } from 'sluice/redis';
 import type { Cluster, Redis } from 'ioredis';
+import type { FailureAnswer } from './config/model.ts';
 import { checkParameters } from './config/store-url.ts';
 import { UsageError } from './config/usage-error.ts';
 import { loadOptional } from './core/load-optional.ts';
@@ -15,7 +16,7 @@ export interface StoreOptions {
   /** Timeout for a check in the store, such as '200ms'. */
   readonly deadline?: string | undefined;
   /** What to do while the store is unavailable. Default 'local': this server decides alone, with the same limits. */
-  readonly onFailure?: 'local' | 'throw' | 'allow' | 'deny' | undefined;
+  readonly onFailure?: FailureAnswer | undefined;
   /** Whether to answer repeated denials from this process's memory. Default false. */
   readonly denyCache?: boolean | undefined;
   /** Lease units from the store. `nodes` is the approximate number of servers that share the store. */
@@ -36,13 +37,16 @@ export interface OpenedStore {
   readonly size: (() => number) | undefined;
 }
 
-/**
- * Redis clients connect in the background. `onConnection` is called with false when such a client starts to connect, and with true
- * when it is connected.
- */
+export interface StoreHooks {
+  /** Called with false when a Redis client starts to connect in the background, and with true when it is connected. */
+  readonly onConnection?: (isConnected: boolean) => void;
+  /** What decides for the limit of this name while the store is unavailable. Undefined for the store's default. */
+  readonly onFailureOf?: (limit: string) => FailureAnswer | undefined;
+}
+
 export async function openStore(
   options: StoreOptions,
-  onConnection: (isConnected: boolean) => void = () => {},
+  { onConnection = () => {}, onFailureOf = () => undefined }: StoreHooks = {},
 ): Promise<OpenedStore> {
   const { url, maxKeys, leases, deadline } = options;
   // The memory store does not use the deadline, but an invalid one must not go unnoticed until the store is replaced.
@@ -67,7 +71,7 @@ export async function openStore(
   });
   const guards = {
     deadline,
-    onFailure: options.onFailure,
+    onFailure: { byName: (name: string) => onFailureOf(name) ?? options.onFailure ?? 'local' },
     denyCache: options.denyCache,
     onEvent: options.onEvent,
   };
@@ -82,7 +86,7 @@ export async function openStore(
   }
 }
 
-type Guards = Pick<StoreOptions, 'deadline' | 'onFailure' | 'denyCache' | 'onEvent'>;
+type Guards = Pick<StoreOptions, 'deadline' | 'denyCache' | 'onEvent'> & Pick<ResilientOptions, 'onFailure'>;
 
 async function storeOn(url: string, client: object, guards: Guards): Promise<Store<Promise<Decision>>> {
   if (!isPostgres(url)) return redis(client as RedisClient, guards);

@@ -7,7 +7,7 @@ import { postgresServer } from 'sluice-test-support/postgres/server.ts';
 import { freePort, listening, redisServer } from 'sluice-test-support/redis/server.ts';
 import { openStore } from '../src/store.ts';
 import { UsageError } from '../src/config/usage-error.ts';
-import { serving, type Serving, temporaryFolder } from './serving.ts';
+import { serving, type Serving, temporaryFile, temporaryFolder } from './serving.ts';
 
 const LIMITS =
   'limits: { a: 3/h }\ndomain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1 } }]';
@@ -90,6 +90,37 @@ describe('a store that is unavailable', () => {
     const response = await server.post('/v1/take', QUESTION);
     expect(await response.json()).toMatchObject({ allowed: false, source: 'fallback' });
     expect(server.core.metrics.text()).toMatch(/sluice_store_fallbacks_total [5-9]/);
+    await server.drain();
+  });
+
+  test('can have a different answer for each limit, which changes when the file is reloaded', async () => {
+    const redis = await redisServer();
+    const url = `redis://127.0.0.1:${redis.port}`;
+    const limits = (login: string) =>
+      `limits: { login: { policies: 5/h, onFailure: ${login} }, api: { policies: 1/h, onFailure: allow }, a: 1/h }`;
+    const file = temporaryFile(limits('deny'));
+    const server = await serving('', {
+      config: [file],
+      store: { url, deadline: '50ms', onFailure: 'throw' },
+    });
+    await redis.stop();
+    const take = async (limit: string) => {
+      const response = await server.post('/v1/take', { limit, key: 'x' });
+      return response.status === 200
+        ? ((await response.json()) as { allowed: boolean }).allowed
+        : response.status;
+    };
+    expect([await take('login'), await take('api'), await take('api'), await take('a')]).toEqual([
+      false,
+      true,
+      true,
+      503,
+    ]);
+    const items = ['login', 'api'].map((limit) => ({ limit, key: 'x' }));
+    expect(await (await server.post('/v1/take-many', { items })).json()).toMatchObject({ allowed: false });
+    writeFileSync(file, limits('allow'));
+    await server.reload();
+    expect(await take('login')).toBe(true);
     await server.drain();
   });
 

@@ -6,6 +6,7 @@ import { clientAddress, type TrustProxy } from 'sluice/http';
 import { type Args, type Flags, readArgs } from './args.ts';
 import { createLog, LEVELS, type Log } from '../log.ts';
 import { type ListenerName, type RunningServer, type ServerOptions, startServer } from '../server.ts';
+import { FAILURE_ANSWERS } from '../config/model.ts';
 import { parseTokens } from '../config/tokens.ts';
 import { UsageError } from '../config/usage-error.ts';
 import type { Token } from '../listeners/grants.ts';
@@ -148,7 +149,7 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
       url: args.text('store') ?? 'memory',
       maxKeys: args.text('max-keys') === 'infinity' ? Infinity : args.integer('max-keys'),
       deadline: deadlineOf(args),
-      onFailure: args.choice('on-failure', ['local', 'throw', 'allow', 'deny']),
+      onFailure: args.choice('on-failure', FAILURE_ANSWERS),
       denyCache: args.has('deny-cache'),
       leases: nodes === undefined ? undefined : { nodes },
     },

@@ -13,7 +13,7 @@ export interface ResilientOptions {
   readonly deadline?: Duration | undefined;
   /**
    * What decides when the store is unavailable. With 'local' (default), each limiter's own policies decide, and each process
-   * counts separately.
+   * counts separately. `{ byName }` selects the answer for each limiter by its name.
    */
   readonly onFailure?: OnFailure | undefined;
   /** The maximum number of hits in flight. Further hits fail immediately. Default 10,000. */

@@ -249,7 +249,7 @@ export function resilient(
     if (decision.taken === 0) return;
     // With 'allow', the caller was allowed, and in mode 'always', every attempt counts. So in both cases, charges to rate policies
     // stay.
-    const keepsRates = onFailure === 'allow' || hit.mode === 'always';
+    const keepsRates = fallback.keepsCharges(hit) || hit.mode === 'always';
     const until = leaseOf(plan) > 0 ? leaseEnd(plan, sent) : Infinity;
     const id = rowIdOf(hit);
     const due = (now: Millis): readonly Hit[] =>
