@@ -5,6 +5,7 @@ import type { Cluster, Redis } from 'ioredis';
 import type { FailureAnswer } from './config/model.ts';
 import { checkParameters } from './config/store-url.ts';
 import { UsageError } from './config/usage-error.ts';
+import { prefixedStore } from './core/prefixed-store.ts';
 import { loadOptional } from './core/load-optional.ts';
 
 /** Where the state of the limits is kept, and what happens while the store is unavailable. */
@@ -13,6 +14,8 @@ export interface StoreOptions {
   readonly url: string;
   /** Memory store only: maximum number of keys per limit. Default 1,000,000. */
   readonly maxKeys?: number | undefined;
+  /** Text before the names of all keys in the store. Servers with different prefixes count separately. Default: none. */
+  readonly keyPrefix?: string | undefined;
   /** Timeout for a check in the store, such as '200ms'. */
   readonly deadline?: string | undefined;
   /** What to do while the store is unavailable. Default 'local': this server decides alone, with the same limits. */
@@ -48,7 +51,11 @@ export async function openStore(
   options: StoreOptions,
   { onConnection = () => {}, onFailureOf = () => undefined }: StoreHooks = {},
 ): Promise<OpenedStore> {
-  const { url, maxKeys, leases, deadline } = options;
+  const { url, maxKeys, leases, deadline, keyPrefix = '' } = options;
+  if (!/^[\x21-\x7e]{0,100}$/.test(keyPrefix))
+    throw new UsageError(
+      '--key-prefix must have at most 100 characters, which must be visible ASCII characters',
+    );
   // The memory store does not use the deadline, but an invalid one must not go unnoticed until the store is replaced.
   if (deadline !== undefined) parseDuration(deadline, 'store.deadline');
   if (url === 'memory') {
@@ -71,13 +78,16 @@ export async function openStore(
   });
   const guards = {
     deadline,
-    onFailure: { byName: (name: string) => onFailureOf(name) ?? options.onFailure ?? 'local' },
+    onFailure: {
+      byName: (name: string) => onFailureOf(name.slice(keyPrefix.length)) ?? options.onFailure ?? 'local',
+    },
     denyCache: options.denyCache,
     onEvent: options.onEvent,
   };
   try {
     const direct = closing(await storeOn(url, client, guards), close);
-    const store = leases === undefined ? direct : leased(direct, { nodes: leases.nodes });
+    const shared = leases === undefined ? direct : leased(direct, { nodes: leases.nodes });
+    const store = prefixedStore(shared, keyPrefix);
     return { store, name: withoutPassword(url), keepsKeys: true, size: undefined };
   } catch (error) {
     // A client that stays open would keep the process alive.

@@ -32,6 +32,42 @@ test('on Redis, /v1/take-many decides on all items in one step, and settlements 
   await redis.stop();
 }, 30_000);
 
+test('servers with different key prefixes count separately on one Redis, for all kinds of limits', async () => {
+  const redis = await redisServer();
+  const limits = LIMITS.replace('a: 3/h', 'a: { policies: 3/h, onFailure: deny }');
+  const start = (keyPrefix: string) =>
+    serving(limits, { store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '10s', keyPrefix } });
+  const [one, same, other] = [await start('one:'), await start('one:'), await start('other:')];
+  const remaining = async ({ post }: Serving) =>
+    ((await (await post('/v1/take', QUESTION)).json()) as { remaining: number }).remaining;
+  expect([await remaining(one), await remaining(same), await remaining(other)]).toEqual([2, 1, 2]);
+  const items = ['x', 'y'].map((key) => ({ limit: 'a', key }));
+  expect(await (await one.post('/v1/take-many', { items })).json()).toMatchObject({ atomic: true });
+  const json = { domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] };
+  expect([(await one.post('/json', json)).status, (await other.post('/json', json)).status]).toEqual([
+    200, 200,
+  ]);
+  expect((await same.post('/json', json)).status).toBe(429);
+  await one.core.clThrottle('cell', 1, 1, 60);
+  const control = new Redis(redis.port);
+  const keys = await control.keys('*');
+  expect(keys.filter((key) => !/^(one|other):/.test(key))).toEqual([]);
+  expect(keys.length).toBeGreaterThanOrEqual(5);
+  control.disconnect();
+  await redis.stop();
+  expect(await (await one.post('/v1/take', { limit: 'a', key: 'z' })).json()).toMatchObject({
+    allowed: false,
+    source: 'fallback',
+  });
+  await Promise.all([one, same, other].map((server) => server.drain()));
+}, 30_000);
+
+test('a key prefix with spaces is rejected', async () => {
+  await expect(openStore({ url: 'memory', keyPrefix: 'a b' })).rejects.toThrow(
+    '--key-prefix must have at most',
+  );
+});
+
 describe('a store that is unavailable', () => {
   test('causes responses with status 503 if --on-failure is throw, is reported in /metrics, and is used again when it is back', async () => {
     const redis = await redisServer();

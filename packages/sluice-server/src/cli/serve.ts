@@ -40,6 +40,10 @@ export const SERVE_FLAGS: Flags = {
     value: 'N',
     help: 'memory store: maximum number of keys per limit, or infinity; default 1000000',
   },
+  'key-prefix': {
+    value: 'TEXT',
+    help: 'text before all keys in Redis or Postgres; servers with different prefixes count separately',
+  },
   leased: {
     value: 'N',
     help: 'lease units from the store; N is the approximate number of servers that share the store',
@@ -148,6 +152,7 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     store: {
       url: args.text('store') ?? 'memory',
       maxKeys: args.text('max-keys') === 'infinity' ? Infinity : args.integer('max-keys'),
+      keyPrefix: args.text('key-prefix'),
       deadline: deadlineOf(args),
       onFailure: args.choice('on-failure', FAILURE_ANSWERS),
       denyCache: args.has('deny-cache'),
