@@ -87,6 +87,11 @@ export interface ServerOptions {
    * reset and block keys. Default false.
    */
   readonly remote?: boolean | undefined;
+  /**
+   * HTTP connections are closed after this long without a request. Behind a load balancer, it must be longer than the load
+   * balancer's own timeout. 0 means never. Default 60 s.
+   */
+  readonly keepAlive?: Millis | undefined;
   /** HTTP only. Folder of the built playground page. Default: the page that ships with the server. 'none' serves no page. */
   readonly page?: string | undefined;
   /** Maximum size of a request, in bytes. Default 1 MiB. */
@@ -272,9 +277,9 @@ async function openListener(
   own: Pick<ListenerOptions, 'address' | 'tokens' | 'tls' | 'live' | 'tracer' | 'isHealthy'>,
 ): Promise<Listener> {
   const { log, adminTokens, page, maxMessage = 1024 * 1024, maxKey = 1024 } = options;
-  const { adminWithoutToken, maxConnections, idleTimeout, remote, trustProxy } = options;
+  const { adminWithoutToken, maxConnections, idleTimeout, keepAlive, remote, trustProxy } = options;
   const { tls, tokens } = own;
-  const bounds = { maxMessage, maxKey, maxConnections, idleTimeout };
+  const bounds = { maxMessage, maxKey, maxConnections, idleTimeout, keepAlive };
   // Each listener counts attempts separately, because guessing the tokens of one listener must not lock clients out of another.
   const attempts = createAttempts(trustProxy);
   const listener = await LISTENERS[name](core, {

@@ -89,6 +89,10 @@ export const SERVE_FLAGS: Flags = {
     value: 'TIME',
     help: 'close RESP and gRPC connections after this long without a request; default 10m, 0 for never',
   },
+  'keep-alive': {
+    value: 'TIME',
+    help: 'close HTTP connections after this long without a request; default 60s, 0 for never',
+  },
   'max-cost': {
     value: 'N',
     help: 'maximum number of units that one call may charge or give back; default: the limit of each policy',
@@ -114,12 +118,12 @@ export const SERVE_FLAGS: Flags = {
   ...TELEMETRY_FLAGS,
   'no-watch': { help: 'do not watch the files; reload them only on SIGHUP' },
   'drain-delay': {
-    value: 'MS',
+    value: 'TIME',
     help: 'after SIGTERM, keep accepting connections for this long while /healthcheck fails; default 0',
   },
   'drain-timeout': {
-    value: 'MS',
-    help: 'while shutting down, close connections that are still open after this long; default 10000',
+    value: 'TIME',
+    help: 'while shutting down, close connections that are still open after this long; default 10s',
   },
   'log-level': { value: 'LEVEL', help: 'debug, info (default), warn or error' },
   'log-format': { value: 'FORMAT', help: 'json or text; default text on a terminal' },
@@ -165,7 +169,8 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     remote: args.has('remote'),
     trustProxy: trustProxyOf(args),
     maxConnections: args.integer('max-connections'),
-    idleTimeout: idleTimeoutOf(args),
+    idleTimeout: timeOf(args, 'idle-timeout'),
+    keepAlive: timeOf(args, 'keep-alive'),
     page: args.text('page'),
     maxMessage: args.integer('max-message'),
     maxKey: args.integer('max-key'),
@@ -214,10 +219,16 @@ function deadlineOf(args: Args): string | undefined {
   return text;
 }
 
-function idleTimeoutOf(args: Args): Millis | undefined {
-  const text = args.text('idle-timeout');
+/** Parses a duration, or 0. */
+function timeOf(args: Args, flag: string): Millis | undefined {
+  const text = args.text(flag);
   if (text === undefined) return undefined;
-  return text === '0' ? 0 : durationOf('--idle-timeout', text);
+  return text === '0' ? 0 : durationOf(`--${flag}`, text);
+}
+
+/** Parses a duration, or a number of milliseconds. */
+function millisOf(args: Args, flag: string): Millis | undefined {
+  return /^\d+$/.test(args.text(flag) ?? '') ? args.integer(flag) : timeOf(args, flag);
 }
 
 /**
@@ -293,7 +304,7 @@ function readFor(flag: string, file: string): string {
 export async function serveCommand(argv: readonly string[]): Promise<number> {
   const args = readArgs(argv, SERVE_FLAGS, process.env);
   const options = serverOptions(args, process.env, process.stdout.isTTY === true);
-  const [delay, timeout] = [args.integer('drain-delay') ?? 0, args.integer('drain-timeout') ?? 10_000];
+  const [delay, timeout] = [millisOf(args, 'drain-delay') ?? 0, millisOf(args, 'drain-timeout') ?? 10_000];
   // Installed before the server starts, because an unhandled signal would kill the process.
   const stopRequested = stopSignal(options.log);
   let server: RunningServer | undefined;

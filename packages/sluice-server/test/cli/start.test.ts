@@ -36,6 +36,8 @@ describe('sluice serve', () => {
     [['--deadline', '5parsecs', '--store', 'redis://127.0.0.1:1'], '--deadline must be a duration'],
     [['--deadline', '0'], '--deadline must be a duration'],
     [['--leased', '0', '--store', 'redis://127.0.0.1:1'], '--leased must be at least 1'],
+    [['--drain-timeout', 'soon'], '--drain-timeout must be a duration such as 10s or 5m; got soon'],
+    [['--keep-alive', '5'], '--keep-alive must be a duration'],
     [['--http-token-file', '/no/such/file'], '--http-token-file: ENOENT'],
     [['--admin-token-file', '/dev/null'], '--admin-token-file: /dev/null contains no token'],
   ])('rejects %j and names the flag', async (args, message) => {
@@ -78,7 +80,7 @@ describe('sluice serve', () => {
     const { port } = silent.address() as AddressInfo;
     const file = temporaryFile('limits: { a: 1/s }');
     const store = `postgres://u:p@127.0.0.1:${port}/db`;
-    const server = run('serve', '--config', file, '--store', store, '--drain-timeout', '50');
+    const server = run('serve', '--config', file, '--store', store, '--drain-timeout', '50ms');
     await connected;
     server.process.kill('SIGTERM');
     expect(await server.gone).toBe(0);
