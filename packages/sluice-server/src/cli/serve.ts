@@ -280,7 +280,8 @@ export function tokenOf(file: string | undefined): string | undefined {
 /** Throws a UsageError if the file cannot be read, is invalid or contains no token. */
 function readTokens(flag: string, file: string): Token[] {
   const tokens = parseTokens(readFor(flag, file), file);
-  if (tokens.length === 0) throw new UsageError(`--${flag}: ${file} contains no token; write one token per line`);
+  if (tokens.length === 0)
+    throw new UsageError(`--${flag}: ${file} contains no token; write one token per line`);
   return tokens;
 }
 
