@@ -42,7 +42,7 @@ export default defineConfig({
           ]
         : [
             {
-              // A separate group, because a process is reused only if the next test may share it.
+              // Tests without isolation are a separate group. Vitest reuses a process only if the next file is not isolated either.
               extends: true,
               test: { name: 'unit', include: [...sharedUnitTests], isolate: false },
             },

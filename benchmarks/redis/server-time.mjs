@@ -1,6 +1,6 @@
 /**
  * A process that measures the server's time per check: server-time.mjs <port> <rounds>. All contenders run in this process and
- * take turns of a few milliseconds, so that a slow moment of the machine affects all of them.
+ * take turns of a few milliseconds, so that a temporary slowdown of the machine affects all of them.
  */
 import { Redis } from 'ioredis';
 import { median } from '../report.mjs';

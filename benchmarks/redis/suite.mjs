@@ -67,7 +67,7 @@ async function measureAll(server, scale, rounds) {
   return describe({ ...found, goals: goals(found), version: server.version, rounds });
 }
 
-/** Medians by contender and figure. Every contender runs once per round. */
+/** Returns the median of each figure for each contender. Every contender runs once per round. */
 async function takeTurns(task, names, rounds) {
   const found = Object.fromEntries(names.map((name) => [name, []]));
   for (let round = 1; round <= rounds; round++) {

@@ -13,7 +13,7 @@ const resident = () => {
 
 const store = sharedMemory(options);
 const limiter = createLimiter(gcra({ limit: 1000, per: '1d' }), { store, name: 'bytes' });
-// The first checks load and compile code, and that memory does not belong to any key.
+// Warm up first, so that the memory used for loading and compiling code is not attributed to keys.
 for (let i = 0; i < Math.min(count, 10_000); i++) limiter.peek(keys[i]);
 const before = resident();
 for (const key of keys) limiter.take(key);

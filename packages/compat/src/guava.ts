@@ -215,8 +215,7 @@ function sleepBy({ clock }: Store<MaybePromise<Decision>>): (span: Millis) => Pr
 }
 
 /*
- * The arithmetic below equals Guava's to the last bit. Times are whole microseconds, and permits are float64. Each part of a
- * price is truncated to whole microseconds separately.
+ * The arithmetic below equals Guava's to the last bit. Times are whole microseconds, and permits are float64. The wait that a call causes has two parts, for stored and for fresh permits. Each part is truncated to whole microseconds.
  *
  * The library's pacer is not used here, because it counts spent permits while Guava counts stored ones. The results differ in the
  * last bit of a float64. After truncation, that is sometimes a whole microsecond, which can decide whether a call with a timeout

@@ -4,6 +4,7 @@ export {
   type Config,
   ConfigError,
   type Domain,
+  type FailureAnswer,
   type Fault,
   type Level,
   type LimitConfig,

@@ -4,6 +4,7 @@ import type { TrustProxy } from 'sluice/http';
 import type { Family } from 'sluice/prometheus';
 import { createAttempts } from './listeners/auth-attempts.ts';
 import { parseConfig, readFiles } from './config/config.ts';
+import type { Config } from './config/model.ts';
 import { createCore, type Core } from './core/core.ts';
 import {
   type Address,
@@ -20,7 +21,7 @@ import { openHttp } from './listeners/http/http.ts';
 import { createLive } from './listeners/http/live.ts';
 import { liveConfig } from './listeners/http/live-config.ts';
 import { type Log, oncePerSecond } from './log.ts';
-import { createMetrics, family, type MetricsOptions } from './telemetry/metrics/metrics.ts';
+import { createMetrics, family, type Metrics, type MetricsOptions } from './telemetry/metrics/metrics.ts';
 import type { OtlpOptions } from './telemetry/metrics/otlp.ts';
 import { createReloader, sizes } from './config/reload.ts';
 import { type OpenedStore, openStore, type StoreOptions } from './store.ts';
@@ -97,6 +98,11 @@ export interface ServerOptions {
    * this header. Default: the name must be in the query.
    */
   readonly limitHeader?: string | undefined;
+  /**
+   * HTTP connections are closed after this long without a request. Behind a load balancer, it must be longer than the load
+   * balancer's own timeout. 0 means never. Default 60 s.
+   */
+  readonly keepAlive?: Millis | undefined;
   /** HTTP only. Folder of the built playground page. Default: the page that ships with the server. 'none' serves no page. */
   readonly page?: string | undefined;
   /** Maximum size of a request, in bytes. Default 1 MiB. */
@@ -169,41 +175,48 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const metrics = createMetrics(options.metrics);
   /** Nodes whose circuit breaker is open. On a cluster, each node has its own breaker. */
   const openBreakers = new Set<string | undefined>();
-  const opened = await openStore({
-    ...options.store,
-    onEvent(event) {
-      const { type, node } = event;
-      if (type === 'open') openBreakers.add(node);
-      else openBreakers.delete(node);
-      metrics.breaker(openBreakers.size > 0);
-      const where = node === undefined ? {} : { node };
-      if (type === 'open') log.error('the store is not responding', { fault: event.fault, ...where });
-      else log.info('the store is responding again', { after: Math.round(event.openFor), ...where });
-      options.store.onEvent?.(event);
+  /** False until the store has been connected for the first time. Later failures open a breaker. */
+  let isConnected = true;
+  const updateStoreUp = (): void => metrics.storeUp(isConnected && openBreakers.size === 0);
+  const opened = await openStore(
+    {
+      ...options.store,
+      onEvent(event) {
+        const { type, node } = event;
+        if (type === 'open') openBreakers.add(node);
+        else openBreakers.delete(node);
+        // The store closes a breaker after an answer, which may arrive on another connection than the client's first one.
+        isConnected ||= type === 'close';
+        updateStoreUp();
+        const where = node === undefined ? {} : { node };
+        if (type === 'open') log.error('the store is not responding', { fault: event.fault, ...where });
+        else log.info('the store is responding again', { after: Math.round(event.openFor), ...where });
+        options.store.onEvent?.(event);
+      },
+      onError: oncePerSecond((error) => log.warn('connection to the store failed', { error: error.message })),
     },
-    onError: oncePerSecond((error) => log.warn('connection to the store failed', { error: error.message })),
-  });
-  const core = createCore(config, {
-    store: opened.store,
-    keepsKeys: opened.keepsKeys,
-    metrics,
-    shadow: options.shadow,
-    maxCost: options.maxCost,
-    requestPolicies: options.requestPolicies,
-  });
-  metrics.add(() => facts(opened));
-  log.info('configuration loaded', { ...sizes(config), store: opened.name });
+    {
+      onConnection(connected) {
+        isConnected = connected;
+        updateStoreUp();
+      },
+      onFailureOf: (limit) => core.config.limits.get(limit)?.onFailure,
+    },
+  );
+  const core = await openCore(config, opened, metrics, options);
 
   const reloader = createReloader(core, options.config, log, files, () => live.configChanged(), {
     mergeDomains,
   });
+  metrics.add(() => facts(opened, reloader.loaded.hash));
+  log.info('configuration loaded', { ...sizes(config), hash: reloader.loaded.hash, store: opened.name });
   const live = createLive({
     metrics,
     storeKind: /^\w+/.exec(opened.name)?.[0].replace(/^rediss$/, 'redis') ?? '',
     config: () => liveConfig(core.config, reloader.loaded, options.config.join(', ')),
   });
 
-  let isHealthy = true;
+  let isHealthy = false;
   const listeners = new Map<ListenerName, Listener>();
   try {
     for (const name of Object.keys(LISTENERS) as ListenerName[]) {
@@ -212,7 +225,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       const own = { ...given, tls, live, tracer: telemetry.tracer, isHealthy: () => isHealthy };
       listeners.set(name, await openListener(name, core, options, own));
     }
+    isHealthy = true;
   } catch (error) {
+    live.close();
     await Promise.all([...listeners.values()].map((listener) => listener.drain(0)));
     await core.close();
     throw error;
@@ -253,6 +268,21 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
+/** Closes the store if the core cannot be created, because the store's client would keep the process alive. */
+async function openCore(
+  config: Config,
+  { store, keepsKeys }: OpenedStore,
+  metrics: Metrics,
+  { shadow, maxCost, requestPolicies }: ServerOptions,
+): Promise<Core> {
+  try {
+    return createCore(config, { store, keepsKeys, metrics, shadow, maxCost, requestPolicies });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
 async function openListener(
   name: ListenerName,
   core: Core,
@@ -260,10 +290,10 @@ async function openListener(
   own: Pick<ListenerOptions, 'address' | 'tokens' | 'tls' | 'live' | 'tracer' | 'isHealthy'>,
 ): Promise<Listener> {
   const { log, adminTokens, page, maxMessage = 1024 * 1024, maxKey = 1024 } = options;
-  const { adminWithoutToken, maxConnections, idleTimeout, remote, trustProxy } = options;
+  const { adminWithoutToken, maxConnections, idleTimeout, keepAlive, remote, trustProxy } = options;
   const { keyHeader, limitHeader } = options;
   const { tls, tokens } = own;
-  const bounds = { maxMessage, maxKey, maxConnections, idleTimeout };
+  const bounds = { maxMessage, maxKey, maxConnections, idleTimeout, keepAlive };
   // Each listener counts attempts separately, because guessing the tokens of one listener must not lock clients out of another.
   const attempts = createAttempts(trustProxy);
   const listener = await LISTENERS[name](core, {
@@ -294,10 +324,16 @@ async function openListener(
   return listener;
 }
 
-function facts({ size, name }: OpenedStore): Family[] {
+function facts({ size, name }: OpenedStore, hash: string): Family[] {
   const version = [{ labels: { version: VERSION, store: name }, value: 1 }];
   const info = family('sluice.build_info', 'gauge', 'Version and store of the running server.', version);
+  const configInfo = family(
+    'sluice.config.info',
+    'gauge',
+    'Hash of the configuration in use. Servers that share a store should have the same hash.',
+    [{ labels: { hash }, value: 1 }],
+  );
   return size === undefined
-    ? [info]
-    : [info, family('sluice.store.keys', 'gauge', 'Keys in the memory store.', size())];
+    ? [info, configInfo]
+    : [info, configInfo, family('sluice.store.keys', 'gauge', 'Keys in the memory store.', size())];
 }

@@ -1,7 +1,11 @@
 /** Opens the store that a URL names. The Redis and Postgres clients are optional packages, imported on demand. */
-import { leased, memory, type Decision, type MaybePromise, type Store } from 'sluice';
-import { type BreakerEvent, redis, type RedisClient } from 'sluice/redis';
+import { leased, memory, parseDuration, type Decision, type MaybePromise, type Store } from 'sluice';
+import { type BreakerEvent, redis, type RedisClient, type ResilientOptions } from 'sluice/redis';
+import type { Cluster, Redis } from 'ioredis';
+import type { FailureAnswer } from './config/model.ts';
+import { checkParameters } from './config/store-url.ts';
 import { UsageError } from './config/usage-error.ts';
+import { prefixedStore } from './core/prefixed-store.ts';
 import { loadOptional } from './core/load-optional.ts';
 
 /** Where the state of the limits is kept, and what happens while the store is unavailable. */
@@ -10,10 +14,12 @@ export interface StoreOptions {
   readonly url: string;
   /** Memory store only: maximum number of keys per limit. Default 1,000,000. */
   readonly maxKeys?: number | undefined;
+  /** Text before the names of all keys in the store. Servers with different prefixes count separately. Default: none. */
+  readonly keyPrefix?: string | undefined;
   /** Timeout for a check in the store, such as '200ms'. */
   readonly deadline?: string | undefined;
   /** What to do while the store is unavailable. Default 'local': this server decides alone, with the same limits. */
-  readonly onFailure?: 'local' | 'throw' | 'allow' | 'deny' | undefined;
+  readonly onFailure?: FailureAnswer | undefined;
   /** Whether to answer repeated denials from this process's memory. Default false. */
   readonly denyCache?: boolean | undefined;
   /** Lease units from the store. `nodes` is the approximate number of servers that share the store. */
@@ -34,8 +40,24 @@ export interface OpenedStore {
   readonly size: (() => number) | undefined;
 }
 
-export async function openStore(options: StoreOptions): Promise<OpenedStore> {
-  const { url, maxKeys, leases } = options;
+export interface StoreHooks {
+  /** Called with false when a Redis client starts to connect in the background, and with true when it is connected. */
+  readonly onConnection?: (isConnected: boolean) => void;
+  /** What decides for the limit of this name while the store is unavailable. Undefined for the store's default. */
+  readonly onFailureOf?: (limit: string) => FailureAnswer | undefined;
+}
+
+export async function openStore(
+  options: StoreOptions,
+  { onConnection = () => {}, onFailureOf = () => undefined }: StoreHooks = {},
+): Promise<OpenedStore> {
+  const { url, maxKeys, leases, deadline, keyPrefix = '' } = options;
+  if (!/^[\x21-\x7e]{0,100}$/.test(keyPrefix))
+    throw new UsageError(
+      '--key-prefix must have at most 100 characters, which must be visible ASCII characters',
+    );
+  // The memory store does not use the deadline, but an invalid one must not go unnoticed until the store is replaced.
+  if (deadline !== undefined) parseDuration(deadline, 'store.deadline');
   if (url === 'memory') {
     if (leases !== undefined)
       throw new UsageError(
@@ -44,27 +66,37 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     const store = memory({ maxKeys });
     return { store, name: 'memory', keepsKeys: false, size: () => store.size };
   }
-  const [client, close] = await clientOf(url, options.onError ?? (() => {})).catch((error: unknown) => {
+  const events = { onError: options.onError ?? (() => {}), onConnection };
+  const [client, close] = await clientOf(url, events).catch((error: unknown) => {
     // Errors from URL and decodeURIComponent become a UsageError, because the CLI would otherwise print a stack trace instead of
     // a hint.
     const isMalformed = error instanceof URIError || (error as { code?: unknown }).code === 'ERR_INVALID_URL';
     if (!isMalformed) throw error;
     throw new UsageError(
-      `--store is not a valid URL: ${withoutPassword(url)}. In a password, write % as %25, / as %2F and @ as %40`,
+      `--store is not a valid URL: ${withoutPassword(url)}. In a password, write % as %25, / as %2F, ? as %3F and @ as %40`,
     );
   });
   const guards = {
-    deadline: options.deadline,
-    onFailure: options.onFailure,
+    deadline,
+    onFailure: {
+      byName: (name: string) => onFailureOf(name.slice(keyPrefix.length)) ?? options.onFailure ?? 'local',
+    },
     denyCache: options.denyCache,
     onEvent: options.onEvent,
   };
-  const direct = closing(await storeOn(url, client, guards), close);
-  const store = leases === undefined ? direct : leased(direct, { nodes: leases.nodes });
-  return { store, name: withoutPassword(url), keepsKeys: true, size: undefined };
+  try {
+    const direct = closing(await storeOn(url, client, guards), close);
+    const shared = leases === undefined ? direct : leased(direct, { nodes: leases.nodes });
+    const store = prefixedStore(shared, keyPrefix);
+    return { store, name: withoutPassword(url), keepsKeys: true, size: undefined };
+  } catch (error) {
+    // A client that stays open would keep the process alive.
+    await close();
+    throw error;
+  }
 }
 
-type Guards = Pick<StoreOptions, 'deadline' | 'onFailure' | 'denyCache' | 'onEvent'>;
+type Guards = Pick<StoreOptions, 'deadline' | 'denyCache' | 'onEvent'> & Pick<ResilientOptions, 'onFailure'>;
 
 async function storeOn(url: string, client: object, guards: Guards): Promise<Store<Promise<Decision>>> {
   if (!isPostgres(url)) return redis(client as RedisClient, guards);
@@ -95,15 +127,19 @@ function isPostgres(url: string): boolean {
   return /^postgres(ql)?:\/\//.test(url);
 }
 
+interface ClientEvents {
+  readonly onError: (error: Error) => void;
+  readonly onConnection: (isConnected: boolean) => void;
+}
+
 type Client = readonly [client: object, close: () => MaybePromise<unknown>];
 
-async function clientOf(url: string, onError: (error: Error) => void): Promise<Client> {
-  if (isPostgres(url)) return postgresClient(url, onError);
+async function clientOf(url: string, events: ClientEvents): Promise<Client> {
+  checkParameters(url);
+  if (isPostgres(url)) return postgresClient(url, events);
   const { Redis, Cluster } = await loadOptional('this store', 'ioredis', () => import('ioredis'));
   if (/^rediss?:\/\//.test(url)) {
-    const client = new Redis(url);
-    client.on('error', onError);
-    return [client, () => client.disconnect()];
+    return observed(new Redis(url), events);
   }
   const [, secure, kind, user, nodes] = MANY.exec(url) ?? [];
   if (nodes === undefined || (kind === 'sentinel' && user === undefined))
@@ -127,7 +163,13 @@ async function clientOf(url: string, onError: (error: Error) => void): Promise<C
           name,
           ...(password !== undefined && { password }),
         });
+  return observed(client, events);
+}
+
+function observed(client: Redis | Cluster, { onError, onConnection }: ClientEvents): Client {
   client.on('error', onError);
+  onConnection(false);
+  client.once('ready', () => onConnection(true));
   return [client, () => client.disconnect()];
 }
 
@@ -139,7 +181,7 @@ function hostOf(text: string): { host: string; port: number } {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || 6379 };
 }
 
-async function postgresClient(url: string, onError: (error: Error) => void): Promise<Client> {
+async function postgresClient(url: string, { onError }: ClientEvents): Promise<Client> {
   const { default: pg } = await loadOptional('this store', 'pg', () => import('pg'));
   // With `query_timeout`, a query on a connection that hangs fails.
   const pool = new pg.Pool({ connectionString: url, max: 10, query_timeout: 5000 });

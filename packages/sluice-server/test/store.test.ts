@@ -7,7 +7,7 @@ import { postgresServer } from 'sluice-test-support/postgres/server.ts';
 import { freePort, listening, redisServer } from 'sluice-test-support/redis/server.ts';
 import { openStore } from '../src/store.ts';
 import { UsageError } from '../src/config/usage-error.ts';
-import { serving, type Serving, temporaryFolder } from './serving.ts';
+import { serving, type Serving, temporaryFile, temporaryFolder } from './serving.ts';
 
 const LIMITS =
   'limits: { a: 3/h }\ndomain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1 } }]';
@@ -31,6 +31,42 @@ test('on Redis, /v1/take-many decides on all items in one step, and settlements 
   await server.drain();
   await redis.stop();
 }, 30_000);
+
+test('servers with different key prefixes count separately on one Redis, for all kinds of limits', async () => {
+  const redis = await redisServer();
+  const limits = LIMITS.replace('a: 3/h', 'a: { policies: 3/h, onFailure: deny }');
+  const start = (keyPrefix: string) =>
+    serving(limits, { store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '10s', keyPrefix } });
+  const [one, same, other] = [await start('one:'), await start('one:'), await start('other:')];
+  const remaining = async ({ post }: Serving) =>
+    ((await (await post('/v1/take', QUESTION)).json()) as { remaining: number }).remaining;
+  expect([await remaining(one), await remaining(same), await remaining(other)]).toEqual([2, 1, 2]);
+  const items = ['x', 'y'].map((key) => ({ limit: 'a', key }));
+  expect(await (await one.post('/v1/take-many', { items })).json()).toMatchObject({ atomic: true });
+  const json = { domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] };
+  expect([(await one.post('/json', json)).status, (await other.post('/json', json)).status]).toEqual([
+    200, 200,
+  ]);
+  expect((await same.post('/json', json)).status).toBe(429);
+  await one.core.clThrottle('cell', 1, 1, 60);
+  const control = new Redis(redis.port);
+  const keys = await control.keys('*');
+  expect(keys.filter((key) => !/^(one|other):/.test(key))).toEqual([]);
+  expect(keys.length).toBeGreaterThanOrEqual(5);
+  control.disconnect();
+  await redis.stop();
+  expect(await (await one.post('/v1/take', { limit: 'a', key: 'z' })).json()).toMatchObject({
+    allowed: false,
+    source: 'fallback',
+  });
+  await Promise.all([one, same, other].map((server) => server.drain()));
+}, 30_000);
+
+test('a key prefix with spaces is rejected', async () => {
+  await expect(openStore({ url: 'memory', keyPrefix: 'a b' })).rejects.toThrow(
+    '--key-prefix must have at most',
+  );
+});
 
 describe('a store that is unavailable', () => {
   test('causes responses with status 503 if --on-failure is throw, is reported in /metrics, and is used again when it is back', async () => {
@@ -57,7 +93,7 @@ describe('a store that is unavailable', () => {
     };
     await expect.poll(isOpen, { timeout: 20_000 }).toBe(true);
     const metrics = server.core.metrics.text();
-    expect(metrics).toContain('sluice_store_up 0');
+    expect(metrics).toMatch(/^sluice_store_up 0$/m);
     expect(metrics).toMatch(/sluice_store_errors_total\{fault="circuit-open"\} [1-9]/);
     expect(server.lines.join('')).toContain('the store is not responding');
 
@@ -65,10 +101,20 @@ describe('a store that is unavailable', () => {
     await expect
       .poll(async () => (await server.post('/v1/take', QUESTION)).status, { timeout: 20_000 })
       .toBe(200);
-    expect(server.core.metrics.text()).toContain('sluice_store_up 1');
+    expect(server.core.metrics.text()).toMatch(/^sluice_store_up 1$/m);
     await server.drain();
     await again.stop();
   }, 30_000);
+
+  test('is reported as down in /metrics until the server has connected to it for the first time', async () => {
+    const port = await freePort();
+    const server = await serving(LIMITS, { store: { url: `redis://127.0.0.1:${port}` } });
+    expect(server.core.metrics.text()).toMatch(/^sluice_store_up 0$/m);
+    const redis = await redisServer({ port });
+    await expect.poll(() => server.core.metrics.text(), { timeout: 20_000 }).toMatch(/^sluice_store_up 1$/m);
+    await server.drain();
+    await redis.stop();
+  }, 60_000);
 
   test("is replaced by the server's memory, which enforces the same limits", async () => {
     const redis = await redisServer();
@@ -80,6 +126,37 @@ describe('a store that is unavailable', () => {
     const response = await server.post('/v1/take', QUESTION);
     expect(await response.json()).toMatchObject({ allowed: false, source: 'fallback' });
     expect(server.core.metrics.text()).toMatch(/sluice_store_fallbacks_total [5-9]/);
+    await server.drain();
+  });
+
+  test('can have a different answer for each limit, which changes when the file is reloaded', async () => {
+    const redis = await redisServer();
+    const url = `redis://127.0.0.1:${redis.port}`;
+    const limits = (login: string) =>
+      `limits: { login: { policies: 5/h, onFailure: ${login} }, api: { policies: 1/h, onFailure: allow }, a: 1/h }`;
+    const file = temporaryFile(limits('deny'));
+    const server = await serving('', {
+      config: [file],
+      store: { url, deadline: '50ms', onFailure: 'throw' },
+    });
+    await redis.stop();
+    const take = async (limit: string) => {
+      const response = await server.post('/v1/take', { limit, key: 'x' });
+      return response.status === 200
+        ? ((await response.json()) as { allowed: boolean }).allowed
+        : response.status;
+    };
+    expect([await take('login'), await take('api'), await take('api'), await take('a')]).toEqual([
+      false,
+      true,
+      true,
+      503,
+    ]);
+    const items = ['login', 'api'].map((limit) => ({ limit, key: 'x' }));
+    expect(await (await server.post('/v1/take-many', { items })).json()).toMatchObject({ allowed: false });
+    writeFileSync(file, limits('allow'));
+    await server.reload();
+    expect(await take('login')).toBe(true);
     await server.drain();
   });
 
@@ -175,6 +252,40 @@ test.each(['mysql://x', 'redis+cluster://', 'redis+sentinel://a:1', ''])(
   'the server rejects %j as a store',
   async (url) => {
     await expect(openStore({ url })).rejects.toThrow(UsageError);
+  },
+);
+
+test.each([
+  ['redis://127.0.0.1:1/0?tls=true', '"tls"; it accepts db, family'],
+  ['rediss://127.0.0.1:1?family=4&rejectUnauthorized=s3cret', '"rejectUnauthorized"; it accepts db'],
+  ['redis+cluster://127.0.0.1:1?tls=true', '"tls"; it accepts none'],
+  ['postgres://127.0.0.1:1/db?sslmode=disable&sslmod=x', '"sslmod"; it accepts application_name'],
+])('the server rejects an unknown parameter in the URL of a store: %s', async (url, message) => {
+  const opening = openStore({ url });
+  await expect(opening).rejects.toThrow(`--store has the unknown parameter ${message}`);
+  await expect(opening).rejects.not.toThrow('s3cret');
+});
+
+test('a store that cannot be opened closes its connections', async () => {
+  const redis = await redisServer();
+  const url = `redis://127.0.0.1:${redis.port}`;
+  await expect(openStore({ url, leases: { nodes: 0 } })).rejects.toThrow('nodes');
+  const control = new Redis(redis.port);
+  const clients = async () =>
+    String(await control.client('LIST'))
+      .trim()
+      .split('\n').length;
+  // The client connects in the background, so a client that is still open needs some time to appear.
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(await clients()).toBe(1);
+  control.disconnect();
+  await redis.stop();
+});
+
+test.each(['memory', 'redis://127.0.0.1:1'])(
+  'an invalid deadline is rejected for the store %s',
+  async (url) => {
+    await expect(openStore({ url, deadline: '5parsecs' })).rejects.toThrow('store.deadline');
   },
 );
 

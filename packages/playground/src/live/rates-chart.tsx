@@ -46,7 +46,7 @@ export function RatesChart({
       ref={canvas}
       class={isLarge ? 'rates large' : 'rates'}
       role="img"
-      aria-label={`Rates of ${what} in the last minutes`}
+      aria-label={`Rates of ${what} over the last few minutes`}
     />
   );
 }

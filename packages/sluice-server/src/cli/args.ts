@@ -15,6 +15,10 @@ export interface Flag {
 
 export type Flags = Readonly<Record<string, Flag>>;
 
+/** Values that turn a flag without a value on or off in the environment. An empty variable counts as not set. */
+const ON: readonly string[] = ['true', '1', 'yes', 'on'];
+const OFF: readonly string[] = ['false', '0', 'no', 'off', ''];
+
 export class Args {
   readonly positionals: readonly string[];
   private readonly values: ReadonlyMap<string, readonly string[]>;
@@ -32,8 +36,9 @@ export class Args {
     return this.all(name).at(-1);
   }
 
+  /** Whether a flag without a value is set. */
   has(name: string): boolean {
-    return ['true', '1', ''].includes(this.text(name) ?? 'false');
+    return ON.includes(this.text(name)?.toLowerCase() ?? '');
   }
 
   integer(name: string): number | undefined {
@@ -76,9 +81,13 @@ export function readArgs(
     ]),
   );
   const values = new Map<string, readonly string[]>();
-  for (const [name, { many = false }] of Object.entries(flags)) {
-    const given = env[`SLUICE_${name.toUpperCase().replaceAll('-', '_')}`];
-    if (given !== undefined) values.set(name, many ? given.split(',') : [given]);
+  for (const [name, { many = false, value }] of Object.entries(flags)) {
+    const variable = `SLUICE_${name.toUpperCase().replaceAll('-', '_')}`;
+    const given = env[variable];
+    if (given === undefined) continue;
+    if (value === undefined && ![...ON, ...OFF].includes(given.toLowerCase()))
+      throw new UsageError(`${variable} must be true or false; got ${given}`);
+    values.set(name, many ? given.split(',') : [given]);
   }
   try {
     const parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });

@@ -1,10 +1,12 @@
 /** sluice serve: starts a server from flags, and stops it on a signal. */
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Millis } from 'sluice';
 import { clientAddress, type TrustProxy } from 'sluice/http';
 import { type Args, type Flags, readArgs } from './args.ts';
 import { createLog, LEVELS, type Log } from '../log.ts';
 import { type ListenerName, type RunningServer, type ServerOptions, startServer } from '../server.ts';
+import { FAILURE_ANSWERS } from '../config/model.ts';
 import { parseTokens } from '../config/tokens.ts';
 import { UsageError } from '../config/usage-error.ts';
 import type { Token } from '../listeners/grants.ts';
@@ -20,7 +22,7 @@ export const SERVE_FLAGS: Flags = {
   'merge-domains': { help: 'let several files define the same domain, and merge its descriptors' },
   http: {
     value: 'HOST:PORT',
-    help: 'address of the HTTP listener; default 127.0.0.1:8080 if no listener is given',
+    help: 'address of the HTTP listener; default 127.0.0.1:8080 if no listener is given, and host 127.0.0.1',
   },
   grpc: {
     value: 'HOST:PORT',
@@ -37,6 +39,10 @@ export const SERVE_FLAGS: Flags = {
   'max-keys': {
     value: 'N',
     help: 'memory store: maximum number of keys per limit, or infinity; default 1000000',
+  },
+  'key-prefix': {
+    value: 'TEXT',
+    help: 'text before all keys in Redis or Postgres; servers with different prefixes count separately',
   },
   leased: {
     value: 'N',
@@ -91,6 +97,10 @@ export const SERVE_FLAGS: Flags = {
     value: 'TIME',
     help: 'close RESP and gRPC connections after this long without a request; default 10m, 0 for never',
   },
+  'keep-alive': {
+    value: 'TIME',
+    help: 'close HTTP connections after this long without a request; default 60s, 0 for never',
+  },
   'max-cost': {
     value: 'N',
     help: 'maximum number of units that one call may charge or give back; default: the limit of each policy',
@@ -116,12 +126,12 @@ export const SERVE_FLAGS: Flags = {
   ...TELEMETRY_FLAGS,
   'no-watch': { help: 'do not watch the files; reload them only on SIGHUP' },
   'drain-delay': {
-    value: 'MS',
+    value: 'TIME',
     help: 'after SIGTERM, keep accepting connections for this long while /healthcheck fails; default 0',
   },
   'drain-timeout': {
-    value: 'MS',
-    help: 'while shutting down, close connections that are still open after this long; default 10000',
+    value: 'TIME',
+    help: 'while shutting down, close connections that are still open after this long; default 10s',
   },
   'log-level': { value: 'LEVEL', help: 'debug, info (default), warn or error' },
   'log-format': { value: 'FORMAT', help: 'json or text; default text on a terminal' },
@@ -137,6 +147,7 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     throw new UsageError('--config is required. Pass a YAML file or a folder of YAML files');
   if (args.positionals.length > 0) throw new UsageError(`unexpected argument: ${args.positionals.join(' ')}`);
   const nodes = args.integer('leased');
+  if (nodes === 0) throw new UsageError('--leased must be at least 1');
   const format = args.choice('log-format', ['json', 'text']) ?? (isTerminal ? 'text' : 'json');
   const log = createLog((line) => process.stdout.write(line), {
     level: args.choice('log-level', LEVELS) ?? 'info',
@@ -153,8 +164,9 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     store: {
       url: args.text('store') ?? 'memory',
       maxKeys: args.text('max-keys') === 'infinity' ? Infinity : args.integer('max-keys'),
-      deadline: args.text('deadline'),
-      onFailure: args.choice('on-failure', ['local', 'throw', 'allow', 'deny']),
+      keyPrefix: args.text('key-prefix'),
+      deadline: deadlineOf(args),
+      onFailure: args.choice('on-failure', FAILURE_ANSWERS),
       denyCache: args.has('deny-cache'),
       leases: nodes === undefined ? undefined : { nodes },
     },
@@ -167,7 +179,8 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     keyHeader: args.text('key-header'),
     limitHeader: args.text('limit-header'),
     maxConnections: args.integer('max-connections'),
-    idleTimeout: idleTimeoutOf(args),
+    idleTimeout: timeOf(args, 'idle-timeout'),
+    keepAlive: timeOf(args, 'keep-alive'),
     page: args.text('page'),
     maxMessage: args.integer('max-message'),
     maxKey: args.integer('max-key'),
@@ -187,6 +200,12 @@ export function listenersOf(args: Args, env: NodeJS.ProcessEnv, log: Log): Serve
   const named = LISTENER_NAMES.filter((name) => args.address(name) !== undefined);
   const opened = (named.length > 0 ? named : LISTENER_NAMES).map((name) => {
     const address = args.address(name) ?? { host: '127.0.0.1', port: PORTS[name] };
+    const given = args.text(name) ?? '';
+    if (/^:?\d+$/.test(given))
+      log.warn('no host given, so only this machine can connect; for all interfaces, use 0.0.0.0:PORT', {
+        listener: name,
+        given,
+      });
     return [name, { address, tokens: tokensOf(name, args, env, log) }] as const;
   });
   return Object.fromEntries(opened);
@@ -204,10 +223,22 @@ function trustProxyOf(args: Args): TrustProxy | undefined {
   }
 }
 
-function idleTimeoutOf(args: Args): Millis | undefined {
-  const text = args.text('idle-timeout');
+function deadlineOf(args: Args): string | undefined {
+  const text = args.text('deadline');
+  if (text !== undefined) durationOf('--deadline', text);
+  return text;
+}
+
+/** Parses a duration, or 0. */
+function timeOf(args: Args, flag: string): Millis | undefined {
+  const text = args.text(flag);
   if (text === undefined) return undefined;
-  return text === '0' ? 0 : durationOf('--idle-timeout', text);
+  return text === '0' ? 0 : durationOf(`--${flag}`, text);
+}
+
+/** Parses a duration, or a number of milliseconds. */
+function millisOf(args: Args, flag: string): Millis | undefined {
+  return /^\d+$/.test(args.text(flag) ?? '') ? args.integer(flag) : timeOf(args, flag);
 }
 
 /**
@@ -220,20 +251,25 @@ function tokensOf(
   env: NodeJS.ProcessEnv,
   log: Log,
 ): (() => readonly Token[]) | undefined {
-  const file = args.text(`${name}-token-file`);
+  const flag = `${name}-token-file`;
+  const file = args.text(flag);
   const variable = `SLUICE_${name.toUpperCase()}_TOKEN`;
   const token = env[variable];
-  if (file === undefined)
-    return token === undefined || token === '' ? undefined : () => [{ token, name: variable }];
-  let tokens = readTokens(file);
-  if (tokens.length === 0) throw new UsageError(`${file} contains no token; write one token per line`);
+  if (file === undefined) {
+    if (token === undefined) return undefined;
+    // An empty variable is usually a secret that was not found, so the listener must not be opened to everyone.
+    if (token.trim() === '') throw new UsageError(`${variable} must not be empty; set a token, or unset it`);
+    return () => [{ token, name: variable }];
+  }
+  let tokens = readTokens(flag, file);
   let readAt = performance.now();
   let problem = '';
   return () => {
     if (performance.now() - readAt > 1000) {
       readAt = performance.now();
       try {
-        tokens = readTokens(file);
+        tokens = readTokens(flag, file);
+        if (problem !== '') log.info('the token file is valid again', { file });
         problem = '';
       } catch (error) {
         const { message } = error as Error;
@@ -248,11 +284,15 @@ function tokensOf(
 
 /** The first token in the file, or the token in the environment if no file is given. */
 export function tokenOf(file: string | undefined): string | undefined {
-  return file === undefined ? process.env['SLUICE_HTTP_TOKEN'] : readTokens(file)[0]?.token;
+  return file === undefined ? process.env['SLUICE_HTTP_TOKEN'] : readTokens('token-file', file)[0]?.token;
 }
 
-function readTokens(file: string): Token[] {
-  return parseTokens(readFor('token-file', file), file);
+/** Throws a UsageError if the file cannot be read, is invalid or contains no token. */
+function readTokens(flag: string, file: string): Token[] {
+  const tokens = parseTokens(readFor(flag, file), file);
+  if (tokens.length === 0)
+    throw new UsageError(`--${flag}: ${file} contains no token; write one token per line`);
+  return tokens;
 }
 
 function tlsOf(args: Args): ServerOptions['tls'] {
@@ -275,14 +315,18 @@ function readFor(flag: string, file: string): string {
 export async function serveCommand(argv: readonly string[]): Promise<number> {
   const args = readArgs(argv, SERVE_FLAGS, process.env);
   const options = serverOptions(args, process.env, process.stdout.isTTY === true);
-  const [delay, timeout] = [args.integer('drain-delay') ?? 0, args.integer('drain-timeout') ?? 10_000];
+  const [delay, timeout] = [millisOf(args, 'drain-delay') ?? 0, millisOf(args, 'drain-timeout') ?? 10_000];
   // Installed before the server starts, because an unhandled signal would kill the process.
   const stopRequested = stopSignal(options.log);
   let server: RunningServer | undefined;
   process.on('SIGHUP', () => void server?.reload());
-  server = await startServer(options);
+  const starting = startServer(options).then((running) => {
+    server = running;
+  });
+  // A start can take forever, for example if a database accepts the connection but never answers.
+  await Promise.race([starting, stopRequested.then(() => sleep(timeout))]);
   await stopRequested;
-  await server.drain({ delay, timeout });
+  await server?.drain({ delay, timeout });
   await new Promise<void>((written) => process.stdout.write('', () => written()));
   // Exit even if something still keeps the process alive, such as a collector that does not answer.
   return process.exit(0);

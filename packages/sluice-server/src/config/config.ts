@@ -19,7 +19,7 @@ export interface ConfigFile {
  * cannot be read.
  */
 export function readFiles(paths: readonly string[]): ConfigFile[] {
-  return paths.flatMap((path) => {
+  const files = paths.flatMap((path) => {
     try {
       if (!statSync(path).isDirectory()) return [{ file: path, text: readFileSync(path, 'utf8') }];
       return readdirSync(path)
@@ -32,6 +32,16 @@ export function readFiles(paths: readonly string[]): ConfigFile[] {
       ]);
     }
   });
+  if (files.length === 0 && paths.length > 0)
+    throw new ConfigError(
+      paths.map((file) => ({
+        file,
+        line: 1,
+        column: 1,
+        message: 'the folder contains no .yaml or .yml file',
+      })),
+    );
+  return files;
 }
 
 function reason(error: unknown): string {

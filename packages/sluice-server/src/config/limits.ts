@@ -1,7 +1,7 @@
 /** Parses the `limits` section of a configuration. */
 import type { Mode, Policies } from 'sluice';
 import { readClasses } from './classes.ts';
-import type { LimitConfig, Override, Treatment } from './model.ts';
+import { FAILURE_ANSWERS, type LimitConfig, type Override, type Treatment } from './model.ts';
 import { readPolicies, showPolicies } from './policies.ts';
 import type { Value } from './value.ts';
 
@@ -27,14 +27,15 @@ export function readLimit(name: string, value: Value): LimitConfig | undefined {
   const tiers = readTiers(members.get('tiers'));
   const classes = readClasses(members.get('classes'), policies, tiers);
   const overrides = readOverrides(members.get('overrides'), tiers);
-  const mode = readMode(members.get('mode'));
+  const mode = readChoice('mode', MODES, members.get('mode')) ?? 'whole';
+  const onFailure = readChoice('onFailure', FAILURE_ANSWERS, members.get('onFailure'));
   const shadow = members.get('shadow')?.boolean('shadow') ?? false;
   members.get('description')?.text('description');
   if (policies === undefined) return undefined;
-  return { name, policies, tiers, classes, overrides, mode, shadow, text: showPolicies(given) };
+  return { name, policies, tiers, classes, overrides, mode, shadow, onFailure, text: showPolicies(given) };
 }
 
-const FIELDS = ['policies', 'tiers', 'classes', 'overrides', 'mode', 'shadow', 'description'];
+const FIELDS = ['policies', 'tiers', 'classes', 'overrides', 'mode', 'shadow', 'onFailure', 'description'];
 const PLAIN = { tiers: {}, classes: {}, overrides: [], mode: 'whole', shadow: false } as const;
 
 function readTiers(value: Value | undefined): Record<string, Policies> {
@@ -48,13 +49,17 @@ function readTiers(value: Value | undefined): Record<string, Policies> {
   return tiers;
 }
 
-function readMode(value: Value | undefined): Mode {
-  if (value === undefined) return 'whole';
-  const mode = value.text('mode');
-  const found = MODES.find((one) => one === mode);
-  if (mode !== undefined && found === undefined)
-    value.fault(`mode must be one of ${MODES.join(', ')}; got ${value.kind}`);
-  return found ?? 'whole';
+/** Parses one of several words. Returns undefined if the member is missing or invalid. */
+function readChoice<T extends string>(
+  member: string,
+  choices: readonly T[],
+  value: Value | undefined,
+): T | undefined {
+  const text = value?.text(member);
+  const found = choices.find((one) => one === text);
+  if (text !== undefined && found === undefined)
+    value?.fault(`${member} must be one of ${choices.join(', ')}; got ${value.kind}`);
+  return found;
 }
 
 function readOverrides(value: Value | undefined, tiers: Readonly<Record<string, Policies>>): Override[] {

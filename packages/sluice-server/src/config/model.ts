@@ -54,9 +54,19 @@ export interface LimitConfig {
   readonly mode: Mode;
   /** Whether the limit is in shadow mode, in which it is evaluated and counted but never denies a request. */
   readonly shadow: boolean;
+  /** What decides while the store is unavailable. Undefined for the server's default, `--on-failure`. */
+  readonly onFailure?: FailureAnswer | undefined;
   /** The policies as written in the file, on one line. */
   readonly text: string;
 }
+
+/**
+ * What decides while the store is unavailable: this server alone (`local`), an error (`throw`), or the same answer for every
+ * request (`allow` or `deny`).
+ */
+export type FailureAnswer = 'local' | 'throw' | 'allow' | 'deny';
+
+export const FAILURE_ANSWERS: readonly FailureAnswer[] = ['local', 'throw', 'allow', 'deny'];
 
 /** The classes of a limit, in the form that `createLimiter` accepts. */
 export type Classes = NonNullable<LimiterOptions['classes']>;

@@ -1,4 +1,5 @@
 /** Reloads a core's configuration when its files change. An invalid file changes nothing and is reported once. */
+import { createHash } from 'node:crypto';
 import type { Millis } from 'sluice';
 import { type ConfigFile, type ConfigOptions, readFiles } from './config.ts';
 import { type Config, ConfigError, showFault } from './model.ts';
@@ -8,6 +9,8 @@ import type { Log } from '../log.ts';
 
 /** State of the configuration in use. */
 export interface Loaded {
+  /** Hash of the files in use. Servers with the same files have the same hash. */
+  readonly hash: string;
   /** When the configuration was loaded, in epoch milliseconds. */
   readonly loadedAt: Millis;
   /** Why the current content of the files was rejected. Null if that content is in use. */
@@ -32,7 +35,7 @@ export function createReloader(
   options: ConfigOptions = {},
 ): Reloader {
   let seen = JSON.stringify(files);
-  let loaded: Loaded = { loadedAt: Date.now(), error: null };
+  let loaded: Loaded = { hash: hashOf(files), loadedAt: Date.now(), error: null };
   /** The most recently requested check. */
   let last = Promise.resolve();
   /** A check that was requested but has not started yet. Further requests for a check share it until it starts. */
@@ -42,8 +45,8 @@ export function createReloader(
     const config = await parseInWorker(changed, options);
     await core.reload(config);
     core.metrics.reloaded(true);
-    log.info('configuration loaded', sizes(config));
-    loaded = { loadedAt: Date.now(), error: null };
+    loaded = { hash: hashOf(changed), loadedAt: Date.now(), error: null };
+    log.info('configuration loaded', { ...sizes(config), hash: loaded.hash });
     onChange();
   }
 
@@ -96,6 +99,12 @@ function errorOf(error: unknown): string {
   if (!(error instanceof ConfigError)) return String(error);
   const [first, ...more] = error.faults.map(showFault);
   return more.length === 0 ? first : `${first} (and ${more.length} more)`;
+}
+
+/** Hashes the contents of the files, but not their names, which may differ between servers. */
+function hashOf(files: readonly ConfigFile[]): string {
+  const texts = JSON.stringify(files.map(({ text }) => text));
+  return createHash('sha256').update(texts).digest('hex').slice(0, 12);
 }
 
 export function sizes({ limits, domains }: Config): Record<string, number> {

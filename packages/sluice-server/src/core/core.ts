@@ -217,7 +217,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
   const isShadowLimit = ({ limit }: ManyItem): boolean => limitOf(limit).config.shadow;
   const partOf = ({ limit, key, ...ask }: ManyItem): ManyPart => limitOf(limit).manyPart(key, ask);
 
-  /** Takes from the items whose limits are not in shadow mode. Undefined if there are none. */
+  /** Charges the items whose limits are not in shadow mode. Undefined if there are none. */
   function takeEnforced(items: readonly ManyItem[]): MaybePromise<ManyVerdict | undefined> {
     const enforced = items.filter((item) => !isShadowLimit(item));
     if (enforced.length === 0) return undefined;

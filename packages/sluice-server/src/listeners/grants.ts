@@ -149,7 +149,7 @@ export function isAdminVerb(verb: TokenVerb): boolean {
   return ADMIN.has(verb);
 }
 
-/** Throws a Forbidden unless the client may use the verb. */
+/** Throws a `Forbidden` error unless the client may use the verb. */
 export function checkVerb(grant: Grant, verb: TokenVerb): void {
   if (mayUseVerb(grant, verb)) return;
   const { who, verbs, limits } = grant;
@@ -162,7 +162,7 @@ export function checkVerb(grant: Grant, verb: TokenVerb): void {
   throw new Forbidden(`${who} may not use the verb ${verb}; ${reason}`, grant, verb);
 }
 
-/** Throws a Forbidden unless the client may use the limit, whether or not the limit exists. */
+/** Throws a `Forbidden` error unless the client may use the limit, whether or not the limit exists. */
 export function checkLimit(grant: Grant, limit: string): void {
   if (!mayUseLimit(grant, limit))
     throw new Forbidden(
@@ -171,7 +171,7 @@ export function checkLimit(grant: Grant, limit: string): void {
     );
 }
 
-/** Throws a Forbidden unless the client may use the domain and the verbs that Envoy's descriptors need. */
+/** Throws a `Forbidden` error unless the client may use the domain and the verbs that Envoy's descriptors need. */
 export function checkDescriptors(grant: Grant, domain: string, descriptors: readonly Descriptor[]): void {
   if (grant.verbs === undefined && grant.limits === undefined) return;
   checkLimit(grant, domain);

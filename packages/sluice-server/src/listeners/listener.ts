@@ -39,6 +39,8 @@ export interface ListenerOptions {
   readonly requestTimeout?: Millis | undefined;
   /** RESP and gRPC connections are closed after this long without a request. 0 means never. Default 10 minutes. */
   readonly idleTimeout?: Millis | undefined;
+  /** HTTP connections are closed after this long without a request. 0 means never. Default 60 s. */
+  readonly keepAlive?: Millis | undefined;
   /** Maximum size of a request, in bytes. */
   readonly maxMessage: number;
   /** Maximum length of a key, in bytes of UTF-8. */
@@ -46,7 +48,7 @@ export interface ListenerOptions {
   readonly log: Log;
   /** Records spans. Undefined if no spans are recorded. */
   readonly tracer?: Tracer | undefined;
-  /** Whether load balancers should send requests here. */
+  /** Whether load balancers should send requests here: not while the server starts, and not while it drains. */
   readonly isHealthy: () => boolean;
   /** Whether to accept hits from the library's store `remote`; HTTP only. Default false. */
   readonly remote?: boolean | undefined;
@@ -74,6 +76,8 @@ export interface Listener {
 
 /** Default of `idleTimeout`. */
 export const IDLE_TIMEOUT: Millis = 600_000;
+/** Default of `keepAlive`. */
+export const KEEP_ALIVE: Millis = 60_000;
 /** Maximum time for a TLS handshake, and for a RESP client to authenticate. */
 export const HANDSHAKE_TIMEOUT: Millis = 10_000;
 /** Default of `requestTimeout`. */

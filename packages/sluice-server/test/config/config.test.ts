@@ -126,6 +126,10 @@ limits:
       'limits: { a: { policies: 1/s, mode: sometimes } }',
       /^1:37: mode must be one of whole, partial, always/,
     ],
+    [
+      'limits: { a: { policies: 1/s, onFailure: open } }',
+      /^1:42: onFailure must be one of local, throw, allow, deny; got "open"/,
+    ],
     ['limits: { a: { policies: 1/s, shadow: maybe } }', /^1:39: shadow must be true or false; got "maybe"/],
     ['limits: { a: { policies: 1/s, overrides: { x: { tier: gold } } } }', /^1:55: "gold" is not a tier of/],
     ['limits: { a: { policies: 1/s, overrides: { x: 5 } } }', /^1:47: .*must read like/],

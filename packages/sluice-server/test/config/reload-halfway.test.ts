@@ -87,12 +87,12 @@ describe.each([
       };
       const log = createLog((line) => lines.push((JSON.parse(line) as { level: string }).level));
       const reloader = createReloader(failing, [folder], log, readFiles([folder]));
-      const { loadedAt } = reloader.loaded;
+      const { hash, loadedAt } = reloader.loaded;
       writeFileSync(file, 'limits: { api: 7/h }');
       for (let i = 0; i < 3; i++) await reloader.check();
       expect(tries).toBe(1);
       expect(lines).toEqual(['error', 'warn']);
-      expect(reloader.loaded).toEqual({ loadedAt, error: expect.stringContaining(BROKEN) });
+      expect(reloader.loaded).toEqual({ hash, loadedAt, error: expect.stringContaining(BROKEN) });
       const [good, bad] = reloads();
       expect([good, bad]).toEqual([0, 1]);
       expect(await inForce(core)).toEqual(FIVE);

@@ -201,3 +201,10 @@ function timerOf(local: number, remote: number): string | undefined {
   );
   return found?.[5]?.slice(0, 2);
 }
+
+test('an HTTP connection is closed after --keep-alive without a request', async () => {
+  const { port } = await opened(openHttp, LIMITS, { keepAlive: 50 });
+  const socket = await connected(port);
+  socket.write('GET /healthcheck HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  expect(await closed(socket)).toMatch(/^HTTP\/1\.1 200 OK/);
+}, 30_000);

@@ -225,12 +225,12 @@ describe('a configuration error is thrown to callers, whatever onFailure is,', (
     );
   });
 
-  test('if the token does not have the verb store', async () => {
+  test('if the token may not use the verb store', async () => {
     const tokens = () => [{ token: TOKEN, verbs: ['take' as const] }];
     const { url } = await remoteServer('memory', { adminTokens: undefined, listeners: httpWith(tokens) });
     await expect(limiterOn(url, 'verbs', open).take('a')).rejects.toMatchObject({
       code: 'ERR_PERMISSION',
-      message: expect.stringContaining('does not have the verb store'),
+      message: expect.stringContaining('may not use the verb store'),
     });
   });
 

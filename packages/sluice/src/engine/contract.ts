@@ -84,7 +84,7 @@ export interface Algorithm<P extends Params = Params> {
   /** True if the algorithm is charged once for each denial by another policy, and never for a cost that is allowed. */
   readonly countsDenials?: boolean;
 
-  /** For algorithms whose overdraft lasts until it is paid off, so that a future turn can be booked by taking it now. */
+  /** Present if the algorithm keeps an overdraft until it is paid off. `reserve` then books a future turn by charging its cost now. */
   readonly booking?: {
     /** How much of a cost that exceeds the available units may be charged so that one unit is allowed again within `span`. */
     overdraft(params: P, row: Cells, at: number, now: Millis, cost: number, span: Millis): number;

@@ -88,7 +88,7 @@ export function bookedDecision(decision: Decision, delay: Millis): Decision {
   return { ...decision, retryAfter: delay };
 }
 
-/** The decision for a charge that is held until it is released. `at` is the instant that identifies the place. */
+/** Returns the decision for a place that is held until it is released. `at` is the instant that identifies the place. */
 export function heldDecision(decision: Decision, at: Millis | undefined): Decision {
   return { ...decision, at, held: true };
 }

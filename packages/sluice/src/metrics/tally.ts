@@ -111,7 +111,7 @@ export function tally(what: string, options: TallyOptions = {}): Tally {
         {
           name: 'sluice.answers',
           type: 'counter',
-          help: 'Answers to hits of all verbs, by source.',
+          help: 'Number of answered hits, for all verbs, by source.',
           samples: Object.entries(answers).map(([source, value]) => ({ labels: { source }, value })),
         },
         {

@@ -38,7 +38,7 @@ function expectWellFormed(decision: Decision, limit: number): void {
   expect(decision.remaining > limit).toBe(false);
 }
 
-describe('replies of Redis', () => {
+describe('Redis replies', () => {
   /** Random bytes, and replies that resemble those of the script: float64 numbers with single characters between them. */
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),

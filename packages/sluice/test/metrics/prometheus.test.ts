@@ -52,7 +52,7 @@ sluice_answers_total{source="fallback"} 0
 `);
   });
 
-  test('records the seconds of asynchronous answers in a histogram for each limiter, and counts faults by kind', async () => {
+  test('records the latency of asynchronous answers, in seconds, in a histogram for each limiter, and counts faults by kind', async () => {
     const metrics = prometheusMetrics();
     const name = `timed ${process.pid}`;
     const near = createLimiter('100/h', { store: metered(redis(client, patient), metrics), name });

@@ -102,7 +102,7 @@ const DEPLOYS: Readonly<Record<string, readonly [Policies, Policies]>> = {
 for (const [name, make] of Object.entries(ALL)) {
   describe(`on ${name}`, () => {
     test.each(Object.entries(DEPLOYS))(
-      'two versions that take turns on a key each admit exactly their own limits: %s',
+      'two versions of a limiter that alternate on a key each admit exactly their own limit: %s',
       async (_, versions) => {
         const limiters = side(make, manualClock(START), versions);
         expect(await admitted(limiters, 200)).toEqual([10, 10]);

@@ -74,7 +74,7 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(showAddress(address), credentials, (error, bound) => {
       if (error === null) resolve(bound);
-      else reject(error);
+      else reject(bindError(error));
     });
   });
 
@@ -93,6 +93,12 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
     },
     secure,
   };
+}
+
+/** Returns an error like those of node:net, which the command prints without a stack trace. */
+function bindError({ message }: Error): Error {
+  const reason = /errors: \[(.*)\]$/s.exec(message)?.[1] ?? message;
+  return Object.assign(new Error(reason), { code: /\bE[A-Z]{3,}\b/.exec(reason)?.[0] ?? 'ERR_LISTEN' });
 }
 
 function refusalOf(error: unknown): Refusal {

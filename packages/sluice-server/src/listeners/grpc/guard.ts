@@ -45,8 +45,8 @@ export function guardSessions(server: Server, options: ListenerOptions): void {
   );
 
   /**
-   * Counts a reset. Resets above the limit are also charged, up to MAX_REFUSAL. The address is refused until the excess is
-   * replenished.
+   * Counts a reset. Resets above the limit are charged as well, so connections from the address are refused until its allowance is
+   * replenished, which takes at most about MAX_REFUSAL.
    */
   function countReset(session: Http2Session, client: string): void {
     const { allowed, retryAfter } = resets.peek(client);

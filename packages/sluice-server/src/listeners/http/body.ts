@@ -1,5 +1,6 @@
 /** Reads a JSON body of limited size. */
 import type { IncomingMessage } from 'node:http';
+import { duplicateMember } from './duplicate-members.ts';
 import { HttpProblem } from './reply.ts';
 
 /** Calls either `done` or `fail`, once. Uses callbacks, because a promise costs more than a decision in memory. */
@@ -36,11 +37,18 @@ export function readJson(
   request.on('end', () => {
     if (isOver) return;
     let body: unknown;
+    const text = textOf(first, others);
     try {
-      body = JSON.parse(textOf(first, others));
+      body = JSON.parse(text);
     } catch (error) {
       const reason = (error as Error).message;
       reject(new HttpProblem('bad-request', `the body is not valid JSON: ${reason}`));
+      return;
+    }
+    const twice = duplicateMember(text, body);
+    if (twice !== undefined) {
+      const name = JSON.stringify(twice.slice(0, 100));
+      reject(new HttpProblem('bad-request', `the body contains the member ${name} twice in one object`));
       return;
     }
     isOver = true;

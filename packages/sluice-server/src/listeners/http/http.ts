@@ -6,7 +6,13 @@ import type { MaybePromise } from 'sluice';
 import type { Core } from '../../core/core.ts';
 import { isPromise } from '../../core/maybe-promise.ts';
 import { admissionTo } from '../connections.ts';
-import { type Listener, type ListenerOptions, HANDSHAKE_TIMEOUT, REQUEST_TIMEOUT } from '../listener.ts';
+import {
+  type Listener,
+  type ListenerOptions,
+  HANDSHAKE_TIMEOUT,
+  KEEP_ALIVE,
+  REQUEST_TIMEOUT,
+} from '../listener.ts';
 import { drainBacklog } from '../drain-backlog.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
 import { auditRefusal } from '../audit.ts';
@@ -132,7 +138,7 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
     unused.add(socket);
     socket.once('close', () => unused.delete(socket));
   });
-  server.keepAliveTimeout = 60_000;
+  server.keepAliveTimeout = options.keepAlive ?? KEEP_ALIVE;
   server.requestTimeout = 2 * REQUEST_TIMEOUT;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -6,6 +6,7 @@ const text = { type: 'string' };
 const number = { type: 'number' };
 const key = {
   type: 'string',
+  minLength: 1,
   description: 'Identifies the user or resource to limit, for example by a user ID.',
 };
 const limit = { type: 'string', description: 'The name of a limit in the configuration.' };
@@ -20,7 +21,7 @@ const cost = byPolicy({
   description:
     'Number of units, or an object with a number of units for each policy name. In a take, 0 checks without charging, and a policy that the object does not name is charged 1 unit. In a refund, a policy that the object does not name gets nothing back.',
 });
-const charged = byPolicy({ description: 'The units that were charged, which is the cost of the take.' });
+const charged = byPolicy({ description: 'The number of units that the take charged.' });
 const used = byPolicy({
   description: 'The units that were really used. A policy that the object does not name keeps its charge.',
 });

@@ -162,6 +162,8 @@ function isByPolicy(value: unknown): value is NonNullable<ByPolicy> {
 function checkKey(key: unknown, maxKey: number): asserts key is string {
   if (typeof key !== 'string')
     throw new HttpProblem('bad-request', `key must be a string; got ${shown(key)}`);
+  // An empty key is usually a variable that was not set, and all such clients would share one limit.
+  if (key === '') throw new HttpProblem('bad-request', 'key must not be empty');
   // Most keys need no exact count, because UTF-8 needs at most three bytes per UTF-16 code unit.
   if (key.length * 3 > maxKey && Buffer.byteLength(key) > maxKey)
     throw new HttpProblem('bad-request', `key must have at most ${maxKey} bytes`);

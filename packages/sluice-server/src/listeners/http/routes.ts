@@ -71,7 +71,7 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
     ['/metrics', get('metrics', () => text(core.metrics.text(), 200, EXPOSITION_TYPE))],
     ...(live === undefined ? [] : ([['/live', get('live', () => live.reply())]] as const)),
     // 500 tells load balancers to send requests elsewhere, as in envoyproxy/ratelimit.
-    ['/healthcheck', publicGet(() => (isHealthy() ? text('OK') : text('draining', 500)))],
+    ['/healthcheck', publicGet(() => (isHealthy() ? text('OK') : text('not ready', 500)))],
     ['/openapi.json', publicGet(() => text(OPENAPI, 200, 'application/json; charset=utf-8'))],
     ...pageRoutes(options.page),
   ]);

@@ -7,9 +7,10 @@ import { checkLimit, checkVerb } from '../grants.ts';
 import { type Command, RespError } from './command.ts';
 import { encodeReply, replyOf } from './throttle-reply.ts';
 
-/** Returns the function that decodes and validates keys. */
+/** Returns the function that decodes and validates keys. Only CL.THROTTLE accepts an empty key, as the redis-cell module does. */
 export function keyReader(core: Core, maxKey: number): (bytes: string) => string {
   return (bytes) => {
+    if (bytes === '') throw new RespError('ERR', 'key must not be empty');
     if (bytes.length > maxKey) throw new RespError('ERR', `key must have at most ${maxKey} bytes`);
     const key = textOf(bytes);
     return core.keepsKeys ? detachedCopy(key) : key;
@@ -30,7 +31,7 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
           checkVerb(grant, words.length > 5 && words[5].startsWith('-') ? 'refund' : 'take');
           checkLimit(grant, CELL);
           const reply = core.clThrottle(
-            keyOf(words[1]),
+            words[1] === '' ? '' : keyOf(words[1]),
             numberOf(words[2]),
             numberOf(words[3]),
             numberOf(words[4]),

@@ -23,8 +23,8 @@ export interface Metrics {
   stored(took: Millis, decision: Decision): void;
   /** Counts a check that the store could not decide. */
   failed(fault: StoreFault): void;
-  /** Records that the circuit breaker of the store has opened or closed. */
-  breaker(isOpen: boolean): void;
+  /** Records whether the store is available. */
+  storeUp(isUp: boolean): void;
   /** Counts an answered request. `times` is the number of requests to count, all with this duration. Default 1. */
   answered(listener: string, route: string, code: string, took: Millis, times?: number): void;
   /** Counts a reload of the configuration. */
@@ -59,7 +59,7 @@ export interface Totals {
   readonly faults: number;
   /** Checks that were decided without the store, by the fallback. */
   readonly fallbacks: number;
-  /** False while a circuit breaker is open. */
+  /** False until the store is connected for the first time, and while a circuit breaker is open. */
   readonly isStoreUp: boolean;
 }
 
@@ -162,7 +162,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
         took,
         's',
       ),
-      family('sluice.store.up', 'gauge', '0 while a circuit breaker of the store is open.', up),
+      family(
+        'sluice.store.up',
+        'gauge',
+        '0 until the store is connected for the first time, and while a circuit breaker is open.',
+        up,
+      ),
       family('sluice.store.duration', 'histogram', 'Time that the store took for a check.', storeTime, 's'),
       family('sluice.store.errors', 'counter', 'Checks that the store could not decide, by fault.', failed),
       family(
@@ -216,8 +221,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     failed(fault) {
       faults.set(fault, (faults.get(fault) ?? 0) + 1);
     },
-    breaker(isOpen) {
-      isStoreUp = !isOpen;
+    storeUp(isUp) {
+      isStoreUp = isUp;
     },
     answered(listener, route, code, took, times = 1) {
       const { routes, time } = listenerOf(listener);

@@ -25,6 +25,13 @@ describe('invalid input', () => {
     ['/v1/take', { limit: '__proto__', key: 'a' }, 404, /unknown limit/],
     ['/v1/take', { key: 'a' }, 400, /limit must be a string/],
     ['/v1/take', { limit: 'api', key: 5 }, 400, /key must be a string; got 5/],
+    ['/v1/take', { limit: 'api', key: '' }, 400, /key must not be empty/],
+    ['/v1/take-many', { items: [{ limit: 'api', key: '' }] }, 400, /1 of 1 operations are invalid/],
+    ['/v1/take', '{"limit":"api","key":"x","limit":"search"}', 400, /the member "limit" twice in one object/],
+    ['/v1/take', '{"limit":"model","key":"x","cost":{"tokens":1,"tokens":0}}', 400, /"tokens" twice/],
+    ['/v1/take', '[{"limit":"api","key":"x"},{"key":"x","limit":"api","key":"y"}]', 400, /"key" twice/],
+    ['/v1/take', '{"limit":"api","key":"x","k\\u0065y":"y"}', 400, /"key" twice/],
+    ['/json', '{"domain":"edge","descriptors":[],"domain":"other"}', 400, /"domain" twice/],
     ['/v1/take', { limit: 'api', key: 'é'.repeat(600) }, 400, /key must have at most 1024 bytes/],
     [
       '/v1/take',

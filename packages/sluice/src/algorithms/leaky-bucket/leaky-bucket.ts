@@ -139,7 +139,7 @@ function leak({ dripSize, dripRate }: LeakyBucketParams, span: Millis): number {
   return Math.ceil(span / dripRate) * dripSize;
 }
 
-/** Limits with a bucket. Units that are taken fill the bucket, and it empties in drips. It is a meter, not a queue. */
+/** Limits the rate with a leaky bucket. Units that are taken fill the bucket, and it empties in drips. It is a meter, not a queue. */
 export function leakyBucket(options: LeakyBucketOptions): Policy {
   const {
     size,

@@ -91,7 +91,7 @@ const handled = /* @__PURE__ */ processState('postgres errors', () => new WeakSe
 
 /**
  * A `Pool` of pg emits 'error' when an idle connection is lost, and an EventEmitter that has no listener for this event ends the
- * process. A limiter must not be the reason for that, so the store listens, and warns if it is the only listener.
+ * process. A limiter must not end the process, so the store adds a listener, and warns if it is the only one.
  */
 function handleErrorsOf(client: object): void {
   if (handled.has(client) || !('listenerCount' in client) || !('on' in client)) return;

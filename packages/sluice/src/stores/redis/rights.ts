@@ -17,11 +17,11 @@ const MISSING: readonly (readonly [RegExp, (found: readonly string[]) => string]
   ],
   [
     /(?:NOPERM|PermissionDenied).*\bkeys?\b/i,
-    () => "allow the limiter's keys with ACL SETUSER <user> ~<name of the limiter>:*",
+    () => "run ACL SETUSER <user> ~<name of the limiter>:* to allow the limiter's keys",
   ],
   [
     /executing the script can't run|ACL failure in script/,
-    () => `allow what the script calls with ACL SETUSER <user> ${CALLED}`,
+    () => `run ACL SETUSER <user> ${CALLED} to allow the commands that the script calls`,
   ],
   [/NOPERM|PermissionDenied/i, () => 'allow it with ACL SETUSER'],
 ];

@@ -1,4 +1,4 @@
-/** Hits that wait for the answer of another process. The stores `ipc` and `remote` share this part. */
+/** Hits that wait for the answer of another process. The `ipc` and `remote` stores share this module. */
 import type { Decision, Hit } from '../../engine/contract.ts';
 import { futureInstant } from '../../engine/decide.ts';
 import { StoreError } from '../../internal/errors.ts';

@@ -25,9 +25,18 @@ export type Substitute = Pick<
  * Selects what decides when the store is unavailable. With `'local'`, each limiter's own policies decide, and each process counts
  * separately. With `{ local: 0.25 }`, they decide with a quarter of each limit, which suits four processes. With `'throw'`,
  * checks reject with a `StoreUnavailable`. With `'allow'` or `'deny'`, every check gets the same answer. If a limiter is given,
- * it decides for all limiters of the store.
+ * it decides for all limiters of the store. With `{ byName }`, a function selects one of the four words for each limiter's name.
  */
-export type OnFailure = 'local' | { readonly local: number } | 'throw' | 'allow' | 'deny' | Substitute;
+export type OnFailure =
+  | 'local'
+  | { readonly local: number }
+  | 'throw'
+  | 'allow'
+  | 'deny'
+  | Substitute
+  | { readonly byName: (limiter: string) => 'local' | 'throw' | 'allow' | 'deny' };
+
+type FailureAnswer = 'local' | 'throw' | 'allow' | 'deny';
 
 export interface Fallback {
   /**
@@ -41,6 +50,8 @@ export interface Fallback {
   giveBack(hit: Hit): Promise<Decision>;
   /** Renews a place that was taken from the fallback. */
   renew(hit: Hit): Promise<Decision>;
+  /** Whether charges that the store made after the deadline stay, because the caller was allowed anyway. */
+  keepsCharges(hit: Hit): boolean;
   /** What the fallback does, as the end of a sentence that begins with "Until it does,". */
   readonly effect: string;
   /** Whether callers get an answer as if nothing had failed. */
@@ -53,6 +64,8 @@ export function fallbackTo(onFailure: OnFailure, clock?: GivenClock): Fallback {
   const share = shareIn(onFailure);
   if (share !== undefined) return localFallback(localDecisions(share, clock));
   if (isSubstitute(onFailure)) return limiterFallback(onFailure);
+  const byName = chooserIn(onFailure);
+  if (byName !== undefined) return fallbackByName(byName, (answer) => fallbackTo(answer, clock));
   switch (onFailure) {
     case 'throw':
       return throwingFallback;
@@ -65,7 +78,7 @@ export function fallbackTo(onFailure: OnFailure, clock?: GivenClock): Fallback {
         'ERR_CHOICE',
         'onFailure',
         onFailure,
-        "'local', { local: 0.25 }, 'throw', 'allow', 'deny' or a limiter",
+        "'local', { local: 0.25 }, 'throw', 'allow', 'deny', { byName: (name) => 'deny' } or a limiter",
       );
   }
 }
@@ -90,6 +103,13 @@ function shareIn(onFailure: OnFailure): number | undefined {
   return local;
 }
 
+/** The function that selects an answer for each limiter. Undefined unless `{ byName }` was given. */
+function chooserIn(onFailure: OnFailure): ((name: string) => FailureAnswer) | undefined {
+  if (typeof onFailure !== 'object' || onFailure === null || !('byName' in onFailure)) return undefined;
+  const { byName } = checkOptionNames('onFailure', onFailure, ['byName']);
+  return typeof byName === 'function' ? byName : undefined;
+}
+
 function localFallback(local: Local): Fallback {
   return {
     async answer(hit, _fault, _cause, isChargedByStore = false) {
@@ -99,6 +119,7 @@ function localFallback(local: Local): Fallback {
     takeAll: (hits) => allOrNoneOf(hits, (hit) => local.apply(hit)),
     giveBack: async (hit) => local.apply(hit),
     renew: async (hit) => local.apply(hit),
+    keepsCharges: () => false,
     hidesFailures: true,
     effect: 'each limiter counts in this process alone',
     close: () => local.close(),
@@ -150,9 +171,45 @@ function limiterFallback(limiter: Substitute): Fallback {
         await (verb === 'refund' ? limiter.refund(key, options) : limiter.release(key, options)),
       );
     },
+    keepsCharges: () => false,
     hidesFailures: true,
     effect: 'the limiter given as onFailure decides',
     close() {},
+  };
+}
+
+/**
+ * Selects a fallback for each limiter by its name. `choose` is called for each hit, so its answer for a name may change. `open` creates the
+ * fallback for an answer, once.
+ */
+function fallbackByName(
+  choose: (name: string) => FailureAnswer,
+  open: (answer: FailureAnswer) => Fallback,
+): Fallback {
+  const opened = new Map<FailureAnswer, Fallback>();
+
+  function fallbackOf({ plan }: Hit): Fallback {
+    const answer = choose(plan.name);
+    const fallback = opened.get(answer) ?? open(answer);
+    opened.set(answer, fallback);
+    return fallback;
+  }
+
+  return {
+    answer: async (hit, fault, cause, isChargedByStore) =>
+      fallbackOf(hit).answer(hit, fault, cause, isChargedByStore),
+    takeAll: (hits, fault, cause) =>
+      allOrNoneOf(hits, (hit) =>
+        hit.verb === 'refund' ? fallbackOf(hit).giveBack(hit) : fallbackOf(hit).answer(hit, fault, cause),
+      ),
+    giveBack: async (hit) => fallbackOf(hit).giveBack(hit),
+    renew: async (hit) => fallbackOf(hit).renew(hit),
+    keepsCharges: (hit) => fallbackOf(hit).keepsCharges(hit),
+    hidesFailures: true,
+    effect: 'onFailure.byName selects an answer for each limiter',
+    async close() {
+      for (const fallback of opened.values()) await fallback.close();
+    },
   };
 }
 
@@ -165,6 +222,7 @@ const throwingFallback: Fallback = {
   },
   giveBack: async (hit) => declaredDecision(hit, true),
   renew: async (hit) => declaredDecision(hit, true),
+  keepsCharges: () => false,
   hidesFailures: false,
   effect: 'checks reject with a StoreUnavailable',
   close() {},
@@ -180,6 +238,7 @@ function fixedFallback(allowed: boolean, effect: string): Fallback {
     takeAll: (hits) => hits.map((hit) => declaredDecision(hit, allowed)),
     giveBack: async (hit) => declaredDecision(hit, allowed),
     renew: async (hit) => declaredDecision(hit, allowed),
+    keepsCharges: () => allowed,
     hidesFailures: true,
     effect,
     close() {},

@@ -13,7 +13,7 @@ export interface ResilientOptions {
   readonly deadline?: Duration | undefined;
   /**
    * What decides when the store is unavailable. With 'local' (default), each limiter's own policies decide, and each process
-   * counts separately.
+   * counts separately. `{ byName }` selects the answer for each limiter by its name.
    */
   readonly onFailure?: OnFailure | undefined;
   /** The maximum number of hits in flight. Further hits fail immediately. Default 10,000. */
@@ -25,7 +25,7 @@ export interface ResilientOptions {
   readonly onEvent?: ((event: BreakerEvent) => void) | undefined;
 }
 
-/** Functions through which the stores of Sluice and `resilient` inform each other. */
+/** Hooks between `resilient` and Sluice's own stores. */
 export interface Hooks {
   /** Called after units or places were returned in the background. */
   readonly givenBack?: (hit: Hit) => void;

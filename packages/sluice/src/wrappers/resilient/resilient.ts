@@ -178,7 +178,7 @@ export function resilient(
   }
 
   /**
-   * Calls the store, and rejects at the deadline. Charges that the store reports after that are undone. `until` is when the lease
+   * Calls the store, and rejects at the deadline. A charge that the store reports after the deadline is undone. `until` is when the lease
    * of a released place ends, or undefined if a failed hit must not be repeated. `since` is when the caller began to wait.
    * Default now.
    */
@@ -249,7 +249,7 @@ export function resilient(
     if (decision.taken === 0) return;
     // With 'allow', the caller was allowed, and in mode 'always', every attempt counts. So in both cases, charges to rate policies
     // stay.
-    const keepsRates = onFailure === 'allow' || hit.mode === 'always';
+    const keepsRates = fallback.keepsCharges(hit) || hit.mode === 'always';
     const until = leaseOf(plan) > 0 ? leaseEnd(plan, sent) : Infinity;
     const id = rowIdOf(hit);
     const due = (now: Millis): readonly Hit[] =>

@@ -34,7 +34,7 @@ describe('the cost of a call', () => {
     expect(used()).toEqual([1, 400, 0]);
   });
 
-  test('with a name that is not a policy rejects the call, and nothing is sent or charged', async () => {
+  test('must not name an unknown policy: the call rejects, and nothing is sent or charged', async () => {
     const { url, visits } = await serve(answers('ok'));
     const { used, fetchWith } = model();
     await expect(fetchWith({ cost: { tokns: 1 } })(url)).rejects.toMatchObject({ code: 'ERR_COST' });

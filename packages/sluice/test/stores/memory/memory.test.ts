@@ -134,7 +134,7 @@ describe('memory', () => {
     expect(store.size).toBeLessThan(10_000);
   });
 
-  test('grows logs with the actions that they record, and frees them when they are fully replenished', () => {
+  test('allocates space for a log as it records actions, and frees it when the key is fully replenished', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter(slidingLog({ limit: 10_000, per: '10s' }), { store });

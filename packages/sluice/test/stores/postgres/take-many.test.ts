@@ -39,13 +39,13 @@ function kindOf(text: string): string {
 const rowsLike = async (pattern: string) =>
   (await pool.query(`SELECT key, version, value FROM sluice WHERE key LIKE $1 ORDER BY key`, [pattern])).rows;
 
-describe('two processes with 64 calls in flight each, for users of one team,', () => {
+describe('calls of two processes with 64 calls in flight each, for users of one team,', () => {
   const CALLS = 200;
   const LIMIT = 300;
   const run = admitters(2, () => [String(server.port), 'pg']);
   const round = (name: string, user: number, team: number) => run(name, CALLS, user, team);
 
-  test('are admitted exactly the limit of the team, and the users and the organization are charged exactly the admitted units', async () => {
+  test('are admitted up to exactly the limit of the team, and only admitted calls charge the users and the organization', async () => {
     for (let i = 0; i < 3; i++) {
       const answers = await round(`limit ${i}`, 1e6, LIMIT);
       expect(sum(answers, ({ admitted }) => admitted)).toBe(LIMIT);
@@ -66,7 +66,7 @@ describe('two processes with 64 calls in flight each, for users of one team,', (
     }
   }, 60_000);
 
-  test('are never denied while there is room for all of their items', async () => {
+  test('are never denied while every item of the call has room', async () => {
     // Both processes call once for every user. The team has room for one call of each user, so no call is denied by calls that
     // are themselves denied.
     for (let i = 0; i < 3; i++) {

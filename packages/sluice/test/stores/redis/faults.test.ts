@@ -247,7 +247,7 @@ describe('over a bad network, the store', () => {
       expect(events).toMatchObject([{ type: 'open' }, { type: 'close' }]);
     }));
 
-  test('never leaves more than maxInFlight checks pending, and none for longer than the deadline', () =>
+  test('keeps at most maxInFlight checks pending, none of them for longer than the deadline', () =>
     through({ maxInFlight: 100, onFailure: 'throw' }, async (limiter) => {
       proxy.paused = true;
       const late = unpunctuality();

@@ -36,7 +36,7 @@ async function connections(): Promise<number> {
   );
 }
 
-describe('the connection of the store', () => {
+describe("the store's own connection", () => {
   test('uses the key prefix and the database of ioredis, even if the database is selected later', async () => {
     const client = new Redis({ port: server.port, keyPrefix: 'shop:', db: 3 });
     await client.select(5);

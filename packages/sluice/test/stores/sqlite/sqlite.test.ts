@@ -38,7 +38,7 @@ describe('the SQLite store', () => {
   for (const claim of contenders(() => sqlite(open(file).database, patient), true))
     test(claim.name, claim.run);
 
-  test('admits exactly the limit in two processes of Bun that share a file', async () => {
+  test('admits exactly the limit in two Bun processes that share a file', async () => {
     const shared = join(folder, 'processes.db');
     expect(await admittedByTwo(BUN, 'bun-sqlite', shared)).toEqual({ oneKey: 500, manyKeys: 100 });
   }, 60_000);

@@ -43,6 +43,51 @@ describe("onFailure: 'throw'", () => {
   });
 });
 
+describe('onFailure: { byName }', () => {
+  const answers = { local: 'local', login: 'deny', api: 'allow', pay: 'throw' } as const;
+  type Name = keyof typeof answers;
+
+  function limiters(): Record<Name, Limiter<Promise<Decision>>> {
+    const gone = { clock: memory().clock, apply: () => Promise.reject(REFUSED), close() {} };
+    const onFailure = { byName: (name: string) => answers[name as Name] };
+    const store = resilient(
+      { ...gone, allTaker: () => () => Promise.reject(REFUSED) },
+      { onFailure, onEvent() {} },
+    );
+    const open = (name: Name) => createLimiter('2/day', { store, name });
+    return { local: open('local'), login: open('login'), api: open('api'), pay: open('pay') };
+  }
+
+  test('selects the answer for each limiter of the store by its name', async () => {
+    const { local, login, api, pay } = limiters();
+    const takes = async (limiter: Limiter<Promise<Decision>>) =>
+      [await limiter.take('k'), await limiter.take('k'), await limiter.take('k')].map(
+        ({ allowed }) => allowed,
+      );
+    expect(await takes(local)).toEqual([true, true, false]);
+    expect(await takes(login)).toEqual([false, false, false]);
+    expect(await takes(api)).toEqual([true, true, true]);
+    await expect(pay.take('k')).rejects.toBeInstanceOf(StoreUnavailable);
+  });
+
+  test('decides on takes of several limiters all or nothing', async () => {
+    const { local, login, api, pay } = limiters();
+    const take = (...several: Limiter<Promise<Decision>>[]) =>
+      local.takeMany(several.map((limiter) => ({ limiter, key: 'k' })));
+    expect(await take(local, api)).toMatchObject({ allowed: true });
+    expect((await local.peek('k')).remaining).toBe(1);
+    expect(await take(local, login)).toMatchObject({ allowed: false });
+    expect((await local.peek('k')).remaining).toBe(1);
+    await expect(take(local, pay)).rejects.toBeInstanceOf(StoreUnavailable);
+    expect((await local.peek('k')).remaining).toBe(1);
+  });
+
+  test('rejects a check if the function returns anything else', async () => {
+    const onFailure = { byName: () => 'maybe' as 'allow' };
+    await expect(limiterOver('2/day', onFailure).take('k')).rejects.toMatchObject({ code: 'ERR_CHOICE' });
+  });
+});
+
 describe("onFailure: 'deny'", () => {
   test('denies until the next probe', async () => {
     expect(await limiterOver('10/day', 'deny').take('k')).toMatchObject({
@@ -201,11 +246,14 @@ describe('onFailure: { local: 1 / processes }', () => {
   });
 });
 
-test.each(['open', '', null, 5, {}, { take: 1 }, () => {}])('onFailure cannot be %j', (onFailure) => {
-  expect(() => limiterOver('1/s', onFailure as never)).toThrow(
-    expect.objectContaining({ code: 'ERR_CHOICE' }),
-  );
-});
+test.each(['open', '', null, 5, {}, { take: 1 }, { byName: 'deny' }, () => {}])(
+  'onFailure cannot be %j',
+  (onFailure) => {
+    expect(() => limiterOver('1/s', onFailure as never)).toThrow(
+      expect.objectContaining({ code: 'ERR_CHOICE' }),
+    );
+  },
+);
 
 describe('a limiter as onFailure', () => {
   test('is called with the same verb, key, cost and duration', async () => {

@@ -112,8 +112,7 @@ local function load(key)
 end
 
 -- The entries stay on the server, so the caller gets what the script computed from them. Per policy: the available units, the
--- wait for the cost (0 if the hit passed), and the time until the policy is fully replenished. Then the wait for one more unit,
--- of each policy whose refill the caller does not know. Last, if places are held, the instant at which the newest one was taken.
+-- wait for the cost (0 if the hit passed), and the time until the policy is fully replenished. Then, for each policy whose refill the caller does not know, the wait for one more unit. Last, if places are held, the instant at which the newest one was taken.
 local function report(cost, passed, changed)
   local numbers, more, taken_at = {}, {}, nil
   for i = 1, #policies do

@@ -1,0 +1,138 @@
+/** Tests how `sluice serve` reads its options, and how it reports options that it cannot use. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { type Flags, readArgs } from '../../src/cli/args.ts';
+import { main } from '../../src/cli/cli.ts';
+import { listenersOf, SERVE_FLAGS } from '../../src/cli/serve.ts';
+import { createLog } from '../../src/log.ts';
+import { run, serving, temporaryFile, temporaryFolder } from '../serving.ts';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
+
+/** Runs a command that fails, and returns its exit code and output. */
+async function sluice(...args: string[]): Promise<[code: number, printed: string]> {
+  let printed = '';
+  const write = (text: string): void => {
+    printed += text;
+  };
+  return [await main(args, { out: write, err: write }), printed];
+}
+
+/** Opens the listeners that the flags name, and returns their tokens and the log. */
+function opened(argv: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const lines: string[] = [];
+  const log = createLog((line) => lines.push(line));
+  return { listeners: listenersOf(readArgs(argv, SERVE_FLAGS, env), env, log), lines };
+}
+
+describe('sluice serve', () => {
+  test.each([
+    [['--deadline', '5parsecs'], '--deadline must be a duration such as 10s or 5m; got 5parsecs'],
+    [['--deadline', '5parsecs', '--store', 'redis://127.0.0.1:1'], '--deadline must be a duration'],
+    [['--deadline', '0'], '--deadline must be a duration'],
+    [['--leased', '0', '--store', 'redis://127.0.0.1:1'], '--leased must be at least 1'],
+    [['--drain-timeout', 'soon'], '--drain-timeout must be a duration such as 10s or 5m; got soon'],
+    [['--keep-alive', '5'], '--keep-alive must be a duration'],
+    [['--http-token-file', '/no/such/file'], '--http-token-file: ENOENT'],
+    [['--admin-token-file', '/dev/null'], '--admin-token-file: /dev/null contains no token'],
+  ])('rejects %j and names the flag', async (args, message) => {
+    const [code, printed] = await sluice('serve', '--config', temporaryFile('limits: { a: 1/s }'), ...args);
+    expect(code).toBe(2);
+    expect(printed).toContain(`sluice: ${message}`);
+  });
+
+  test.each(['SLUICE_HTTP_TOKEN', 'SLUICE_GRPC_TOKEN', 'SLUICE_RESP_TOKEN', 'SLUICE_ADMIN_TOKEN'])(
+    'does not start with an empty %s, which would open the listener to everyone',
+    async (variable) => {
+      vi.stubEnv(variable, '');
+      const [code, printed] = await sluice('serve', '--config', temporaryFile('limits: { a: 1/s }'));
+      expect([code, printed]).toEqual([2, expect.stringContaining(`${variable} must not be empty`)]);
+    },
+  );
+
+  test('names the folder that contains no configuration', async () => {
+    const folder = join(temporaryFolder(), 'limits.d');
+    mkdirSync(folder);
+    const [code, printed] = await sluice('check', folder);
+    expect([code, printed]).toEqual([1, `${folder}:1:1: the folder contains no .yaml or .yml file\n`]);
+  });
+
+  test('warns that an address without a host accepts connections only from this machine', () => {
+    for (const given of [':8080', '8080'])
+      expect(opened(['--http', given]).lines.join('')).toContain(
+        `use 0.0.0.0:PORT","listener":"http","given":"${given}"`,
+      );
+    expect(opened(['--http', '127.0.0.1:8080', '--grpc', '[::]:8081']).lines).toEqual([]);
+  });
+
+  test('exits on SIGTERM even if the store never answers', async () => {
+    const silent = createServer();
+    await new Promise<void>((resolve) => {
+      silent.listen(0, '127.0.0.1', resolve);
+    });
+    onTestFinished(() => void silent.close());
+    const connected = new Promise((resolve) => silent.once('connection', resolve));
+    const { port } = silent.address() as AddressInfo;
+    const file = temporaryFile('limits: { a: 1/s }');
+    const store = `postgres://u:p@127.0.0.1:${port}/db`;
+    const server = run('serve', '--config', file, '--store', store, '--drain-timeout', '50ms');
+    await connected;
+    server.process.kill('SIGTERM');
+    expect(await server.gone).toBe(0);
+  }, 60_000);
+});
+
+describe('a flag without a value in the environment', () => {
+  const flags: Flags = { shadow: { help: '' } };
+  const isOn = (value: string): boolean => readArgs([], flags, { SLUICE_SHADOW: value }).has('shadow');
+
+  test.each(['true', 'TRUE', '1', 'yes', 'on', 'On'])('is on if the variable is %s', (value) => {
+    expect(isOn(value)).toBe(true);
+  });
+
+  test.each(['', 'false', 'False', '0', 'no', 'off'])('is off if the variable is %j', (value) => {
+    expect(isOn(value)).toBe(false);
+  });
+
+  test('is rejected if the variable is anything else', () => {
+    expect(() => isOn('maybe')).toThrow('SLUICE_SHADOW must be true or false; got maybe');
+  });
+});
+
+test('a token file that becomes empty or disappears is logged once, and the previous tokens stay in use', () => {
+  const file = temporaryFile('first\n', 'tokens');
+  const { listeners, lines } = opened(['--http-token-file', file]);
+  let now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  const tokens = (): string[] | undefined => {
+    now += 1001;
+    return listeners.http?.tokens?.().map((one) => (typeof one === 'string' ? one : one.token));
+  };
+  writeFileSync(file, '# none\n');
+  expect([tokens(), tokens()]).toEqual([['first'], ['first']]);
+  expect(lines.splice(0)).toEqual([expect.stringContaining(`--http-token-file: ${file} contains no token`)]);
+  rmSync(file);
+  expect([tokens(), tokens()]).toEqual([['first'], ['first']]);
+  expect(lines.splice(0)).toEqual([expect.stringContaining('keeping the previous tokens')]);
+  writeFileSync(file, 'second\n');
+  expect(tokens()).toEqual(['second']);
+  expect(lines).toEqual([expect.stringContaining('the token file is valid again')]);
+});
+
+test('servers with different files have different hashes in the log and in /metrics', async () => {
+  const hashOf = (text: string): string | undefined =>
+    /sluice_config_info\{hash="(\w{12})"\} 1/.exec(text)?.[1];
+  const same = await Promise.all([1, 2].map(() => serving('limits: { a: 5/h gcra }')));
+  const other = await serving('limits: { a: 5/h fixed-window }');
+  const [first, second, third] = [...same, other].map(({ core }) => hashOf(core.metrics.text()));
+  expect(first).toBeDefined();
+  expect(second).toBe(first);
+  expect(third).toBeDefined();
+  expect(third).not.toBe(first);
+  expect(other.lines.join('')).toContain(`"hash":"${third}"`);
+});
