@@ -116,6 +116,8 @@ function withoutCommand(client: Client, has: (name: string) => boolean): string 
   if (has('then')) return 'is a promise; await it and pass the client';
   if (has('sendCommand'))
     return 'is not a complete client of node-redis; pass the client itself, not client.legacy() or client.multi(), or an object with send(command)';
+  if (has('send_command'))
+    return 'is a client of an old version of node-redis; use version 3 or newer, or an object with send(command)';
   if (client instanceof URL) return withoutClient(client.href);
   if (has('createClient') || has('Redis') || has('GlideClient'))
     return 'is a module; pass a client, such as new Redis() from ioredis or createClient() from node-redis';

@@ -34,6 +34,11 @@ test.each<[string, unknown, string]>([
   ['a pipeline of ioredis', unconnected.pipeline(), 'is a pipeline or transaction'],
   ['a pipeline of ioredis 4', new ioredis4(at).pipeline(), 'is a pipeline or transaction'],
   ['a batch of valkey-glide', new Batch(true), 'is a pipeline or transaction'],
+  [
+    'a client of node-redis 1',
+    { send_command() {} },
+    'is a client of an old version of node-redis; use version 3',
+  ],
   ['the legacy interface of node-redis', nodeRedis.legacy(), 'pass the client itself, not client.legacy()'],
   [
     'a transaction of node-redis',
