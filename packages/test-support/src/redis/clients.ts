@@ -55,8 +55,8 @@ export const CLIENTS: Readonly<Record<string, (port: number) => Promise<Connecte
     return { client, close: () => client.close() };
   },
   async '@upstash/redis'(port) {
-    const { url, token, stop } = await restServer(port);
-    return { client: new Upstash({ url, token }), close: stop };
+    const rest = await restServer(port);
+    return { client: new Upstash({ url: rest.url, token: rest.token }), close: () => rest.stop() };
   },
   async 'an object with send'(port) {
     // A custom client must not send a command twice.

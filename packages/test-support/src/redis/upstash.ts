@@ -2,7 +2,7 @@
  * Answers Upstash's REST protocol on a local port and forwards every command to a Redis server, so that `@upstash/redis` can be tested
  * without Upstash's service.
  */
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 
@@ -33,7 +33,7 @@ export async function restServer(port: number): Promise<RestServer> {
     }
   }
 
-  const http = createServer(async (request, response) => {
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const isAuthorized = request.headers.authorization === `Bearer ${TOKEN}`;
@@ -42,9 +42,11 @@ export async function restServer(port: number): Promise<RestServer> {
     const [status, body] = isAuthorized
       ? await answerTo(command, request.headers['upstash-encoding'] === 'base64')
       : [401, { error: 'WRONGPASS invalid or missing auth token' }];
-    if (server.losesReplies) return void request.socket.destroy();
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-  });
+    if (server.losesReplies) request.socket.destroy();
+    else response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  }
+
+  const http = createServer((request, response) => void serve(request, response));
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
 
   const server: RestServer = {

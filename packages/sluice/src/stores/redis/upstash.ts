@@ -30,8 +30,11 @@ export function isUpstash(client: Client): boolean {
 
 /** Whether the client was created without a URL or without a token, so that every command would fail. */
 export function lacksCredentials(client: Client): boolean {
-  const { baseUrl, headers } = client['client'] as { baseUrl?: unknown; headers?: Client };
-  return baseUrl === '' || NO_TOKEN.test(String(headers?.['authorization'] ?? ''));
+  const { baseUrl, headers } = client['client'] as {
+    baseUrl?: string;
+    headers?: { readonly authorization?: string };
+  };
+  return baseUrl === '' || NO_TOKEN.test(headers?.authorization ?? '');
 }
 
 export function upstash(client: Client): Connection {
