@@ -89,6 +89,7 @@ const GUIDES = [
   'redis-cluster',
   'when-redis-is-down',
   'behind-proxies',
+  'code-scanning',
   'headers',
   'testing',
   'metrics',

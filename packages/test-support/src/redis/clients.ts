@@ -1,10 +1,12 @@
 /** Creates every client that the store supports, with its default settings, on a single server. */
+import { Redis as Upstash } from '@upstash/redis';
 import { GlideClient, Logger } from '@valkey/valkey-glide';
 import { Redis } from 'ioredis';
 import { Redis as Valkey } from 'iovalkey';
 import { createClient, createClientPool } from 'redis';
 import type { RedisClient } from 'sluice/redis';
 import { OLD_CLIENTS } from './old-clients.ts';
+import { restServer } from './upstash.ts';
 
 export interface Connected {
   readonly client: RedisClient;
@@ -51,6 +53,10 @@ export const CLIENTS: Readonly<Record<string, (port: number) => Promise<Connecte
     const addresses = [{ host: '127.0.0.1', port }];
     const client = await GlideClient.createClient({ addresses, ...PATIENT });
     return { client, close: () => client.close() };
+  },
+  async '@upstash/redis'(port) {
+    const rest = await restServer(port);
+    return { client: new Upstash({ url: rest.url, token: rest.token }), close: () => rest.stop() };
   },
   async 'an object with send'(port) {
     // A custom client must not send a command twice.

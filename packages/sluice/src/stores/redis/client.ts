@@ -23,16 +23,18 @@ import {
 } from './duplicates.ts';
 import { handleErrorsOf } from './error-listener.ts';
 import { shared } from './shared.ts';
+import { isUpstash, lacksCredentials, upstash } from './upstash.ts';
 
 /**
- * A client of ioredis, iovalkey, node-redis, valkey-glide or Bun, connected to a single server, a Sentinel or a Cluster, or an
- * object with `send`.
+ * A client of ioredis, iovalkey, node-redis, valkey-glide or Bun, connected to a single server, a Sentinel or a Cluster, a client of
+ * `@upstash/redis`, or an object with `send`.
  */
 export type RedisClient =
   | CommandClient
   | { readonly evalshaBuffer: unknown }
   | { readonly sendCommand: unknown }
   | { readonly customCommand: unknown }
+  | { readonly evalsha: unknown; readonly createScript: unknown }
   | { readonly send: unknown; readonly onconnect: unknown };
 
 /**
@@ -71,15 +73,23 @@ export function connectionOf(client: RedisClient): Connection {
     // A pool is used as it is, because it never sends a command twice and abandons connections that do not answer.
     return nodeRedis(found);
   }
+  if (isUpstash(found)) {
+    if (!has('pipeline')) throw refused(given, TRANSACTION);
+    if (lacksCredentials(found)) throw refused(given, NO_CREDENTIALS);
+    return upstash(found);
+  }
   if (has('send')) return 'onconnect' in found ? bun(found) : custom(client as CommandClient);
   throw refused(given, withoutCommand(found, has));
 }
 
 const KNOWN =
-  'must be a client of ioredis, iovalkey, node-redis, valkey-glide or Bun, or an object with send(command)';
+  'must be a client of ioredis, iovalkey, node-redis, valkey-glide, @upstash/redis or Bun, or an object with send(command)';
 const TRANSACTION = 'is a pipeline or transaction; pass the client that created it';
 const FUNCTION =
   'is a function; pass the client that it creates, such as new Redis() from ioredis or createClient() from node-redis';
+
+const NO_CREDENTIALS =
+  'is a client of @upstash/redis without a URL or a token; set UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN, or pass both to new Redis({ url, token })';
 
 const SENDS_AGAIN =
   'has no duplicate() and would resend a command whose reply was lost, which counts it twice; create it with maxRetriesPerRequest: 0 (for a Cluster, retryDelayOnFailover: 0), or pass the original client';
@@ -106,8 +116,8 @@ function withoutCommand(client: Client, has: (name: string) => boolean): string 
   if (has('then')) return 'is a promise; await it and pass the client';
   if (has('sendCommand'))
     return 'is not a complete client of node-redis; pass the client itself, not client.legacy() or client.multi(), or an object with send(command)';
-  if (has('createScript') && has('autoPipeline'))
-    return 'is a client of @upstash/redis, which sends commands over HTTP; pass a client of ioredis or node-redis that is connected to the rediss:// address of the database';
+  if (has('send_command'))
+    return 'is a client of an old version of node-redis; use version 3 or newer, or an object with send(command)';
   if (client instanceof URL) return withoutClient(client.href);
   if (has('createClient') || has('Redis') || has('GlideClient'))
     return 'is a module; pass a client, such as new Redis() from ioredis or createClient() from node-redis';

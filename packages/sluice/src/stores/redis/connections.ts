@@ -19,6 +19,11 @@ export interface Connection {
   readonly cluster: boolean;
   /** Whether arguments and replies may be bytes. If false, they are exchanged in hexadecimal, which a string can hold. */
   readonly binary: boolean;
+  /**
+   * Whether each call is an HTTP request of its own. Then calls never wait for each other, because on serverless platforms, a request
+   * ends together with the invocation that sent it.
+   */
+  readonly isStateless?: boolean;
   evaluate(
     command: 'EVALSHA' | 'EVAL',
     script: string,

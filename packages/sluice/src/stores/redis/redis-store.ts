@@ -96,7 +96,8 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
       queue.waiting = [];
       return;
     }
-    while (queue.waiting.length >= BATCH || (queue.waiting.length > 0 && queue.inFlight < MAX_IN_FLIGHT)) {
+    const maxInFlight = connection.isStateless === true ? Infinity : MAX_IN_FLIGHT;
+    while (queue.waiting.length >= BATCH || (queue.waiting.length > 0 && queue.inFlight < maxInFlight)) {
       void send(queue, queue.waiting.splice(0, BATCH));
     }
     if (queue.waiting.length === 0 || queue.timer !== undefined) return;

@@ -24,6 +24,8 @@ export function redis(client: RedisClient, options: RedisOptions = {}): Store<Pr
     'denyCache',
     'clock',
   ]);
-  const store = redisStore(connectionOf(client), clock);
-  return { ...guardedBy(store, rest, denyCache, { nodeOf: store.nodeOf }), backend: client };
+  const connection = connectionOf(client);
+  const store = redisStore(connection, clock);
+  const hooks = { nodeOf: store.nodeOf, hasRequestTimers: connection.isStateless };
+  return { ...guardedBy(store, rest, denyCache, hooks), backend: client };
 }

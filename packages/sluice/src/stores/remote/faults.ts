@@ -17,17 +17,6 @@ interface Problem {
 /** Codes of errors that mean that the server's store failed. */
 const OUTAGES: ReadonlySet<string> = new Set<ErrorCode>(['ERR_STORE', 'ERR_STORE_UNAVAILABLE', 'ERR_CLOSED']);
 
-/** Maximum number of nested causes to show. */
-const MAX_DEPTH = 3;
-
-/** Rejects with the reason why no answer arrived. The error of `fetch` often has that reason only in its `cause`. */
-export function noConnection(error: unknown): never {
-  const reasons: string[] = [];
-  for (let cause = error, i = 0; cause instanceof Error && i < MAX_DEPTH; cause = cause.cause, i++)
-    if (cause.message !== '') reasons.push(cause.message);
-  throw Object.assign(new StoreError(`connection failed: ${reasons.join(': ')}`), { cause: error });
-}
-
 /** Returns the answers in a response. Throws if there are none, because a server that is not a sluice-server may send anything. */
 export function answersTo(text: string): readonly unknown[] {
   try {

@@ -6,7 +6,8 @@ import { StoreError } from '../../internal/errors.ts';
 import { quietClock } from '../../wrappers/shared/quiet-clock.ts';
 import { batchesOf, type Pending, refuse, settle } from '../wire/pending.ts';
 import { askOf, planText } from '../wire/wire.ts';
-import { answersTo, errorOf, noConnection, refusalOf } from './faults.ts';
+import { noConnection } from '../../internal/no-connection.ts';
+import { answersTo, errorOf, refusalOf } from './faults.ts';
 import type { RemoteFetch } from './remote.ts';
 
 export interface RemoteStoreOptions {

@@ -15,13 +15,7 @@ const at = { port: inject('redisPort'), lazyConnect: true };
 const unconnected = new Redis(at);
 const nodeRedis = createClient();
 
-/**
- * Has the methods that distinguish @upstash/redis from other clients. Like @upstash/redis, it cannot send
- * arbitrary commands.
- */
-const upstash = { evalsha: async () => [], createScript() {}, autoPipeline() {}, pipeline() {} };
-
-const IS_NO_CLIENT = 'must be a client of ioredis, iovalkey, node-redis, valkey-glide or Bun';
+const IS_NO_CLIENT = 'must be a client of ioredis, iovalkey, node-redis, valkey-glide, @upstash/redis or Bun';
 
 test.each<[string, unknown, string]>([
   ['undefined', undefined, IS_NO_CLIENT],
@@ -40,13 +34,17 @@ test.each<[string, unknown, string]>([
   ['a pipeline of ioredis', unconnected.pipeline(), 'is a pipeline or transaction'],
   ['a pipeline of ioredis 4', new ioredis4(at).pipeline(), 'is a pipeline or transaction'],
   ['a batch of valkey-glide', new Batch(true), 'is a pipeline or transaction'],
+  [
+    'a client of node-redis 1',
+    { send_command() {} },
+    'is a client of an old version of node-redis; use version 3',
+  ],
   ['the legacy interface of node-redis', nodeRedis.legacy(), 'pass the client itself, not client.legacy()'],
   [
     'a transaction of node-redis',
     nodeRedis.multi(),
     'pass the client itself, not client.legacy() or client.multi()',
   ],
-  ['a client of @upstash/redis', upstash, 'is a client of @upstash/redis, which sends commands over HTTP'],
 ])('redis() rejects %s as a client', (_, client, words) => {
   expect(() => redis(client as RedisClient)).toThrow(SluiceError);
   expect(() => redis(client as RedisClient)).toThrow(
