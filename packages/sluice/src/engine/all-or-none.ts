@@ -1,9 +1,9 @@
-/** Takes from several rows, all or none, with one call per row. */
+/** Takes from several rows, so that all of them are charged or none, although each call to the store covers only one row. */
 import type { Decision, Hit, MaybePromise } from './contract.ts';
 import { unchargedDecision } from './decision.ts';
 import { all, chain, ignoreFailure, isPromise } from '../internal/maybe-promise.ts';
 
-/** One of the takes. */
+/** One of the takes that are decided together. */
 export interface Part {
   peek(): MaybePromise<Decision>;
   take(): MaybePromise<Decision>;
@@ -39,8 +39,8 @@ export function allOrNone(parts: readonly Part[]): MaybePromise<Decision[]> {
 }
 
 /**
- * Decides on several takes with `apply`, all or none. If `apply` is synchronous, nothing else runs between the peeks and the takes,
- * so the takes are decided atomically.
+ * Decides on several takes by calling `apply` for each of them, so that all of them are charged or none. If `apply` is synchronous,
+ * nothing else runs between the peeks and the takes, so the takes are decided atomically.
  */
 export function allOrNoneOf(
   hits: readonly Hit[],

@@ -2,7 +2,8 @@
  * What a hit does to all policies of a plan: how long it must wait, what it charges, and what it gives back.
  *
  * Most functions take the same arguments: the policies, the cells, the offset at which the row starts, the time, and the
- * variable-length rows. They are separate arguments instead of an object, because every check calls these functions.
+ * variable-length rows. They are separate arguments, because every check calls these functions, and creating an object for each
+ * call would take time.
  */
 import type { Cells, Cost, Hit, Millis, PlacedPolicy, VariableRows } from './contract.ts';
 import { rowOf, startOf } from './row.ts';
@@ -20,7 +21,7 @@ export function neededFor(cost: Cost, keep: Hit['keep']): Cost {
   return keep.map((units, i) => (costAt(cost, i) === 0 ? 0 : costAt(cost, i) + units));
 }
 
-/** Whether the policy is exempt from a hit, because the hit's list of costs contains 0 for it. */
+/** Whether a hit ignores the policy, because the hit's list of costs contains 0 for this policy. */
 export function isExempt(cost: Cost, index: number): boolean {
   return typeof cost !== 'number' && cost[index] === 0;
 }
@@ -46,7 +47,7 @@ export function waitFor(
   return longest;
 }
 
-/** The part of the cost that is allowed now, which is all of it or as many whole units as every policy has available. */
+/** The part of the cost that is allowed now, which is all of it or else as many whole units as every policy has available. */
 export function fitting(
   policies: Policies,
   cells: Cells,
@@ -67,7 +68,8 @@ export function fitting(
     if (free < least) least = free;
   }
   const units = Math.floor(least);
-  // `available` multiplies and `waitFor` adds, so rounding may put their results on different sides of a whole number.
+  // `available` multiplies and `waitFor` adds, so rounding may put their results on different sides of a whole number. Therefore
+  // one unit less is tried as well.
   for (const fewer of [units, units - 1]) if (fewer >= 1 && isAllowed(fewer)) return fewer;
   return 0;
 }
@@ -111,8 +113,8 @@ export function isHolding({ algorithm }: PlacedPolicy): boolean {
 }
 
 /**
- * Charges the policies that `isCharged` selects. If `span` is finite, a policy that supports booking is charged only as much as it
- * can pay off within `span`. Returns what each policy was charged.
+ * Charges the policies that `isCharged` selects. If `span` is finite, a policy that supports booking is charged only so much that
+ * it allows one unit again within `span`. Returns what each policy was charged.
  */
 export function charge(
   policies: Policies,
@@ -145,8 +147,8 @@ export function charge(
 }
 
 /**
- * Computes `Decision.taken` from what each policy was charged. If all policies had the same cost, it is the smallest amount,
- * because giving back more than that would create units.
+ * Computes `Decision.taken` from what each policy was charged. If all policies had the same cost, `taken` is the smallest of these
+ * amounts, because giving back more than that would create units.
  */
 export function takenOf(policies: Policies, cost: Cost, parts: readonly number[]): number {
   if (typeof cost !== 'number') return Math.max(...parts);

@@ -32,9 +32,9 @@ export const TIME_EPSILON: Millis = 0.0005;
 export const SKEW: Millis = 10_000;
 
 /**
- * Whether the time at which a row was written is so far in the future that the clock must have been wrong. This is the case if
- * that time is more than one window ahead, and ahead by more than two reasonably accurate clocks can differ. Such a row is
- * treated as fresh.
+ * Whether the time at which a row was written is so far in the future that the clock must have been wrong. This is the case if that
+ * time is more than one window ahead and also more than `SKEW` ahead, because two reasonably accurate clocks never differ by more
+ * than `SKEW`. Such a row is treated as fresh.
  */
 export function isFarAhead(written: Millis, now: Millis, window: Millis): boolean {
   const ahead = written - now;
@@ -45,8 +45,8 @@ export function isFarAhead(written: Millis, now: Millis, window: Millis): boolea
 export const MANUAL_BLOCK = 'block';
 
 /**
- * The arithmetic of one kind of limit, over one policy's part of a row. The required members are all that most algorithms
- * need. Each optional member is a capability that only some algorithms have.
+ * The arithmetic of one kind of limit. Its functions work on one policy's part of a row. The required members are all that most
+ * algorithms need. Each optional member is a capability that only some algorithms have.
  */
 export interface Algorithm<P extends Params = Params> {
   /** The name that a policy's text uses, such as 'gcra' or 'fixed-window'. */
@@ -76,29 +76,36 @@ export interface Algorithm<P extends Params = Params> {
   attempt?(params: P, row: Cells, at: number, now: Millis, cost: number, out: Cells): Millis;
 
   /**
-   * How units come back, if they come back in the same way in every row. If undefined, the engine calls `waitFor` for each row.
-   * `limit` and `window` are the values that the policy announces, which may be larger than what its params admit.
+   * How units come back (see `Refill`), if they come back in the same way in every row. If undefined, the engine computes the time
+   * until the next unit by calling `waitFor` for each row. `limit` and `window` are the values that the policy announces, which may
+   * be larger than what its params admit.
    */
   refill?(params: P, limit: number, window: Millis): 'even' | 'whole' | undefined;
 
   /** True if the algorithm is charged once for each denial by another policy, and never for a cost that is allowed. */
   readonly countsDenials?: boolean;
 
-  /** Present if the algorithm keeps an overdraft until it is paid off. `reserve` then books a future turn by charging its cost now. */
+  /**
+   * Present if the algorithm keeps an overdraft until it is paid off. For such an algorithm, `reserve` books a future turn by
+   * charging its cost now.
+   */
   readonly booking?: {
-    /** How much of a cost that exceeds the available units may be charged so that one unit is allowed again within `span`. */
+    /** The largest part of the cost that can be charged so that one unit is still allowed again within `span`. */
     overdraft(params: P, row: Cells, at: number, now: Millis, cost: number, span: Millis): number;
   };
 
-  /** For algorithms whose units are held until they are given back by `release`, or until their lease ends. */
+  /** Present if the algorithm's units are held until `release` gives them back or their lease ends. */
   readonly hold?: {
-    /** The instant under which the last take was recorded. It identifies the place when `give` receives it as `takenAt`. */
+    /**
+     * The instant that the row recorded for the last take. If `give` receives this instant as `takenAt`, it frees exactly that
+     * place.
+     */
     takenAt(params: P, row: Cells, at: number): Millis;
   };
 
   /**
-   * For algorithms whose state can be converted when a limit changes. Describes the cells that hold what was spent. `take` with a
-   * cost of 0 must bring these cells up to date.
+   * Present if the algorithm's state can be converted when a limit changes. Describes the cells that record what was spent. `take`
+   * with a cost of 0 must update these cells to the current time.
    */
   readonly inherit?: {
     /** Offsets of the cells within the algorithm's part of the row. */
@@ -110,8 +117,8 @@ export interface Algorithm<P extends Params = Params> {
   };
 
   /**
-   * For algorithms whose units can be debited now and spent elsewhere before a lease of duration `span` ends, without admitting
-   * more than the limit in any window. docs/decisions/0020-strict-leases.md has the proof.
+   * Present if a process can debit units in the store now and spend them by itself until a lease of duration `span` ends, without
+   * admitting more than the limit in any window. docs/decisions/0020-strict-leases.md has the proof.
    */
   readonly lease?:
     | {
@@ -136,14 +143,14 @@ export interface Algorithm<P extends Params = Params> {
          * after the debit. Default: the whole duration of the lease.
          */
         lasts?(params: P, resetAfter: Millis): Millis;
-        /** Params that record a debit at a later instant, at most `span` from now. Default: the same params. */
+        /** Params with which `take` records a debit at a later instant, at most `span` from now. Default: the same params. */
         dated?(params: P, span: Millis): P;
       }
     | undefined;
 
   /**
-   * For variable-length rows, whose size grows with what they record. Such a row is a separate array, at offset 0. The table
-   * keeps a pointer to it in a single cell.
+   * Present if the algorithm uses variable-length rows, whose size grows with what they record. Such a row is a separate array, at
+   * offset 0. The table keeps a pointer to it in a single cell.
    */
   readonly variableLength?: {
     /** Returns the row itself if it has room for one more take, and otherwise a larger copy. */
@@ -152,13 +159,13 @@ export interface Algorithm<P extends Params = Params> {
     maxWidth(params: P): number;
   };
 
-  /** For algorithms whose Redis script needs arguments that are not simply the values of their params, in order. */
+  /** Present if the algorithm's Redis script needs other arguments than the values of the params in their order. */
   readonly redis?: {
     args(params: P, now: Millis): readonly number[];
   };
 }
 
-/** An algorithm with its numbers, and the two numbers that headers announce. */
+/** An algorithm with its numbers, and the limit and window that headers announce. */
 export interface Policy {
   /** The arithmetic that decides. */
   readonly algorithm: Algorithm;
@@ -181,7 +188,7 @@ export interface PlacedPolicy extends Policy {
   readonly name: string;
   /** Offset at which the policy's part of the row starts. */
   readonly offset: number;
-  /** True if its part of the row is a single cell that points to a variable-length row. */
+  /** True if the policy's part of the row is a single cell that points to a variable-length row. */
   readonly grows: boolean;
   /** The result of `Algorithm.refill` for this policy. */
   readonly refill?: 'even' | 'whole' | undefined;
@@ -218,7 +225,10 @@ export function leaseOf({ policies }: Plan): Millis {
   return shortest;
 }
 
-/** Variable-length rows are kept outside the table, where a single cell points to each of them. Pointer 0 is a row of zeros. */
+/**
+ * Keeps variable-length rows outside the table. In the table, a single cell points to each of them. Pointer 0 stands for a row of
+ * zeros.
+ */
 export interface VariableRows {
   /** The row that a cell points to. */
   get(pointer: number): Cells;
@@ -232,15 +242,15 @@ export interface Inheritance {
   readonly keeps: 'additive' | 'as-is' | 'proportional';
   /**
    * Offset in the row at which the signatures start. The signature of a slot holds the numbers of the policy that wrote the slot:
-   * the unit for 'additive', the full amount and the unit for 'proportional', and for 'as-is' also the instant until which these
-   * numbers are valid. Zeros mean that the slot is not signed yet.
+   * for 'additive' the result of `Algorithm.inherit.unit`, for 'proportional' the results of `full` and `unit`, and for 'as-is'
+   * these two and the instant until which they are valid. Zeros mean that the slot is not signed yet.
    */
   readonly offset: number;
   /** Offset in the row at which each of the plan's policies is signed, or −1 if the policy is not signed. */
   readonly signedAt: readonly number[];
   /**
-   * Whether rows are signed for this algorithm. For 'additive', cells that count units need no signature, because they mean the
-   * same under all limits.
+   * Whether a row contains signatures for policies with this algorithm. For 'additive', cells that count units need no signature,
+   * because they mean the same under all limits.
    */
   isSigned(algorithm: Algorithm): boolean;
   /** A converted copy of the row that starts at an offset. Undefined if the row was written under this plan's limits. */
@@ -285,9 +295,9 @@ export interface Decision {
   /** Whether the hit is allowed. */
   readonly allowed: boolean;
   /**
-   * Number of units that were charged. It is the cost or 0 or, in modes 'partial' and 'always', possibly a number between the
-   * two. If the call gave each policy its own cost, it is the largest amount that a policy was charged; `policies` has all of
-   * them.
+   * Number of units that were charged. It is the cost or 0 or, in modes 'partial' and 'always', possibly a number between the two.
+   * If the call gave each policy its own cost, it is the largest amount that a policy was charged, and `policies` shows the amount
+   * for each policy.
    */
   readonly taken: number;
   /** The limit of the limiting policy, which is the policy that denied or else the one closest to denying. */

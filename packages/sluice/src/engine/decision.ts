@@ -29,8 +29,8 @@ export function policyState(
 }
 
 /**
- * Creates a decision whose limiting policy is known. It takes separate arguments instead of an object, because every check calls
- * this function.
+ * Creates a decision whose limiting policy is known. It takes separate arguments, because every check calls this function, and
+ * creating an object for each call would take time.
  */
 export function makeDecision(
   { name, limit, remaining, retryAfter, resetAfter }: LimitingNumbers,
@@ -165,7 +165,8 @@ export function localDecision(
   remaining: number = unitsOf(answer.remaining + units, answer.limit),
 ): Decision {
   const { policies, limit, resetAfter, policy: name } = answer;
-  // Avoids `map`, which is slower, because with leases, most decisions are made here. Most limiters have one policy.
+  // With leases, most decisions are made here, so this code avoids `map`, which is slower. The first policy is handled before the
+  // loop, because most limiters have only one policy.
   const states = [localState(policies[0], units, age, wait, taken)];
   for (let i = 1; i < policies.length; i++) states.push(localState(policies[i], units, age, wait, taken));
   const limiting = {
@@ -198,8 +199,8 @@ function localState(
 }
 
 /**
- * The decision while the store is unavailable. If it allows, it shows the numbers of a new key. Otherwise, it denies for
- * `retryAfter`.
+ * The decision on a hit while the store is unavailable. If the hit is allowed, the decision shows the numbers of a new key.
+ * Otherwise, it is a denial for the duration `retryAfter`.
  */
 export function fallbackDecision(
   policies: readonly PlacedPolicy[],

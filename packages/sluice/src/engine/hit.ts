@@ -52,8 +52,8 @@ export interface Hit {
    */
   readonly of?: (Pick<Decision, 'source' | 'at'> & { readonly isGiven?: true }) | undefined;
   /**
-   * True for a take in mode 'partial' whose units are spent later, and for a refund of such units that were not spent. A store
-   * that holds a lease itself, such as `leased`, then passes on units of that lease. Other stores ignore this.
+   * True for a take in mode 'partial' whose units are spent later, and for a refund of such units that were not spent. For such a
+   * hit, a store that holds a lease itself, such as `leased`, passes on units of its own lease. Other stores ignore this property.
    */
   readonly isLease?: true | undefined;
 }

@@ -14,8 +14,8 @@ export function clearIn(plan: Plan, cells: Cells, at: number, now: Millis, rows:
 }
 
 /**
- * Eviction weight: 0 if the row is fully replenished. The magnitude is what evicting it would forgive. The sign is negative while
- * the key is denied.
+ * Eviction weight: 0 if the row is fully replenished. The magnitude is what evicting the row would forgive. The sign is negative
+ * while the key is denied.
  */
 export function evictionWeight(
   plan: Plan,
