@@ -6,7 +6,7 @@ export interface BoundedCache<T> {
 }
 
 /**
- * Keeps at least the `least` most recently used entries, and at most 2 · `least` entries. It alternates between two Maps, because
+ * Keeps the `least` most recently used entries, and at most 2 · `least` entries in total. It alternates between two Maps, because
  * finding the oldest entry of a single Map becomes slow once many of its first entries have been deleted.
  */
 export function boundedCache<T>(least: number): BoundedCache<T> {

@@ -6,8 +6,8 @@ import { SluiceError } from './errors.ts';
 export const LONGEST_TIMEOUT: Millis = 2 ** 31 - 1;
 
 /**
- * Milliseconds by which a timer may fire early. Real timers are at most one millisecond early. If a timer fires even
- * earlier, fake timers have replaced the real ones, but not `performance`.
+ * Milliseconds by which a timer may fire early. Real timers are at most one millisecond early. If a timer fires even earlier, fake
+ * timers have replaced the real ones, but not `performance`, so the timer is treated as due.
  */
 const EARLY: Millis = 2;
 

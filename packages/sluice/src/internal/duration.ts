@@ -5,7 +5,10 @@ import { SluiceError } from './errors.ts';
 /** A duration as a number of milliseconds, or as text such as '250ms', '10s', '1m', '2h', '1d', '1w' or '1h30m'. */
 export type Duration = Millis | string;
 
-/** The length of each unit, under all of its names. The table below gives each unit as a multiple of the unit before it. */
+/**
+ * The length of each unit of time in milliseconds, by each of its names. The list gives each length as a multiple of the previous
+ * unit.
+ */
 const UNITS: ReadonlyMap<string, Millis> = unitsOf([
   [1, 'ms millisecond milliseconds'],
   [1000, 's sec secs second seconds'],
@@ -72,7 +75,7 @@ export function inMillis(millis: Millis): Duration {
 
 /**
  * Converts a duration such as '1h30m', in lowercase, to milliseconds. Returns NaN if the text is not a duration. A unit without a
- * number counts as one unit, so that 'min' is the same as '1min' and rates read well.
+ * number counts as one unit, so that 'min' is the same as '1min' and a rate can be written as '100/min'.
  */
 export function millisIn(text: string): Millis {
   const unit = UNITS.get(text);

@@ -2,10 +2,13 @@
  * Every error that Sluice can throw, in one table. The page docs/errors/<code>.md describes each code. A denial is a value, not
  * an error. Only `run` and `limitedFetch` throw when they are denied, because they have no other way to report it.
  */
-// biome-ignore-all lint/complexity/noThisInStatic: subclasses inherit the static method, and `this` says which class was asked.
+// biome-ignore-all lint/complexity/noThisInStatic: subclasses inherit the static method, so `this` is the class that was tested.
 import type { Decision } from '../engine/contract.ts';
 
-/** The message of each error code. The name of the option, or another subject such as "the limiter", goes before it. */
+/**
+ * The message of each error code. In the full message, the name of the option or another subject, such as "the limiter", precedes
+ * this text.
+ */
 export const ERRORS = {
   ERR_COST: 'must be a finite number, 0 or more',
   ERR_INSTANT:
@@ -41,8 +44,8 @@ export type ErrorCode = keyof typeof ERRORS;
 
 /**
  * Implements `instanceof` so that it recognizes errors of other copies of this package by their name. A process has several copies
- * if it loads the package as ES modules and as CommonJS, or in several versions. Subclasses inherit the implementation, but compare
- * only prototypes, as usual.
+ * if it loads the package as ES modules and as CommonJS, or in several versions. For subclasses, which inherit this implementation,
+ * only prototypes are compared, as usual.
  */
 function isInstance(type: object, name: string, error: unknown): boolean {
   if (Function.prototype[Symbol.hasInstance].call(type, error)) return true;
@@ -142,7 +145,7 @@ export type StoreFault =
   | 'script'
   | 'unknown';
 
-/** Recognizes a fault by the words of a server's or client's error message. */
+/** Patterns by which a fault is recognized in the error message of a server or client. */
 const FAULTS: readonly (readonly [RegExp, StoreFault])[] = [
   [/WRONGTYPE/, 'wrong-type'],
   [/READONLY/, 'read-only'],
@@ -164,7 +167,7 @@ export class StoreError extends Error {
 
   /** The code of this error, which is the same for all instances. */
   readonly code: ErrorCode = 'ERR_STORE';
-  /** The kind of failure, recognized by the store's message. */
+  /** The kind of failure, which is recognized by words in the store's message. */
   readonly fault: StoreFault;
 
   constructor(message: string) {

@@ -4,7 +4,10 @@ import { StoreError } from './errors.ts';
 /** Maximum number of nested causes to show. */
 const MAX_DEPTH = 3;
 
-/** Rejects with the reason why no answer arrived. The error of `fetch` often has that reason only in its `cause`. */
+/**
+ * Throws an error with the reason why no answer arrived. The error that `fetch` reports often contains the reason only in its
+ * `cause`.
+ */
 export function noConnection(error: unknown): never {
   const reasons: string[] = [];
   for (let cause = error, i = 0; cause instanceof Error && i < MAX_DEPTH; cause = cause.cause, i++)

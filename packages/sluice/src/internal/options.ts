@@ -2,7 +2,7 @@
 import { spelled } from './duration.ts';
 import { SluiceError } from './errors.ts';
 
-/** Rejects unknown names, so that a misspelled option does not silently become a default. */
+/** Rejects unknown names, so that a misspelled option is not silently ignored. */
 export function checkOptionNames<T extends object>(
   what: string,
   options: T,
@@ -72,7 +72,7 @@ export function listOf<T>(option: string, value: readonly T[]): readonly T[] {
   return value;
 }
 
-/** Rejects options with these names that are neither undefined nor a function. */
+/** Rejects every option in `names` whose value is neither undefined nor a function. */
 export function functions<T extends object>(
   what: string,
   options: T,
