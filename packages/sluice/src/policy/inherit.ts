@@ -56,8 +56,8 @@ export function inheriting(plan: Plan, keeps: Inherit): Plan {
 }
 
 /**
- * Number of cells in a signature. 'additive' stores only the unit. 'proportional' also stores the full amount, and 'as-is' stores
- * both and the instant until which they are valid.
+ * Number of cells in a signature. 'additive' stores only the amount that one unit adds to the cells. 'proportional' also stores the
+ * value of the cells when everything is spent. 'as-is' stores both, and the instant until which they are valid.
  */
 function signatureWidth(keeps: Inheritance['keeps']): number {
   return keeps === 'additive' ? 1 : keeps === 'proportional' ? 2 : 3;
@@ -157,8 +157,8 @@ function scale({ cells }: Spending, row: Cells, start: number, to: number, from:
 }
 
 /**
- * Rounds a number that is almost an integer, so that converting to another limit and back changes nothing. Without rounding, 10
- * of 11 units converted to a limit of 5 and back would be slightly more than 10, which would cost a unit.
+ * Rounds a number that is almost an integer, so that converting to another limit and back changes nothing. Without rounding, 10 of
+ * 11 units converted to a limit of 5 and back would be slightly more than 10, and the key would lose a unit.
  */
 function rounded(spent: number): number {
   const whole = Math.floor(spent + 0.5);

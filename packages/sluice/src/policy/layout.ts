@@ -92,7 +92,7 @@ export function signatureOf(slots: readonly Policy[]): string {
   return slots.map((policy) => policy.algorithm.name).join('&');
 }
 
-/** Suffix of a signature that identifies a plan's numbers. */
+/** A suffix that is added to a signature to identify the plan's numbers. */
 export function numbered(id: string): string {
   return `~${digest(id).toString(36)}`;
 }

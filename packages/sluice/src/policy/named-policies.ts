@@ -47,7 +47,7 @@ function namedPolicies(policies: unknown): NamedPolicies {
     throw new SluiceError('ERR_POLICY', 'policies', policies);
   const misplaced = misplacedAs(policies);
   if (misplaced !== undefined) throw new SluiceError('ERR_POLICY', 'policies', policies, misplaced);
-  // Without a prototype, because a policy may be named __proto__.
+  // This object has no prototype, because a policy may be named __proto__.
   const named = Object.create(null) as Record<string, Policy>;
   const isList = Array.isArray(policies);
   for (const [name, given] of Object.entries(policies)) {
@@ -67,7 +67,7 @@ function namedPolicies(policies: unknown): NamedPolicies {
   return named;
 }
 
-/** Advice for a value that was passed in the wrong place. */
+/** Advice for a caller that passed another kind of object, such as a store, instead of policies. */
 function misplacedAs(given: object): string | undefined {
   if (isPromise(given)) return 'await it first';
   const { take, apply } = given as Record<string, unknown>;
@@ -77,7 +77,7 @@ function misplacedAs(given: object): string | undefined {
   return undefined;
 }
 
-/** Advice for options that were passed without their factory. */
+/** Advice for a caller that passed options such as `{ limit, per }` without calling a policy factory. */
 function factoryFor(given: object): string | undefined {
   const { limit, max, per, windowMs } = given as Record<string, unknown>;
   const [most, window] = [limit ?? max, per ?? windowMs];

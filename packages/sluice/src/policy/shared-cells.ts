@@ -21,7 +21,7 @@ export interface Slot {
   readonly policies: readonly (NamedPolicy | undefined)[];
 }
 
-/** The slots of a row that all of these plans share, in the order of the row. */
+/** The slots of a row that all of these plans share, in the order in which the row contains them. */
 export function slotsOf(plans: readonly (readonly NamedPolicy[])[]): Slot[] {
   const algorithms = new Set(plans.flatMap((plan) => plan.map(({ algorithm }) => algorithm.name)));
   return [...algorithms].sort(byText).flatMap((algorithm) => {
@@ -37,7 +37,7 @@ interface Placed {
   readonly policy: NamedPolicy;
 }
 
-/** Divides the policies of one algorithm into groups. The policies of a group share cells. */
+/** Divides policies that use the same algorithm into groups. The policies in a group share cells. */
 function groups(plans: readonly (readonly NamedPolicy[])[]): Placed[][] {
   const used = plans.filter((policies) => policies.length > 0);
   const [{ length: count }] = used;
@@ -54,7 +54,9 @@ function haveSameNames(plans: readonly (readonly NamedPolicy[])[]): boolean {
   return new Set(names).size === 1;
 }
 
-/** Groups policies that have the same name, and policies that have the same window unless one plan contains several of them. */
+/**
+ * Groups policies that have the same name. Then merges two groups if they have a window in common and no plan has policies in both.
+ */
 function byNameOrWindow(placed: readonly Placed[]): Placed[][] {
   const named = new Map<string, Placed[]>();
   for (const one of placed) named.set(one.policy.name, [...(named.get(one.policy.name) ?? []), one]);
