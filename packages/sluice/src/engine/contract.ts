@@ -90,7 +90,7 @@ export interface Algorithm<P extends Params = Params> {
    * charging its cost now.
    */
   readonly booking?: {
-    /** The largest part of the cost that can be charged so that one unit is still allowed again within `span`. */
+    /** How much of the cost may be charged if the key must be allowed one unit again within `span`. */
     overdraft(params: P, row: Cells, at: number, now: Millis, cost: number, span: Millis): number;
   };
 
@@ -159,7 +159,7 @@ export interface Algorithm<P extends Params = Params> {
     maxWidth(params: P): number;
   };
 
-  /** Present if the algorithm's Redis script needs other arguments than the values of the params in their order. */
+  /** Present if the algorithm's Redis script needs arguments that differ from the list of its params' values. */
   readonly redis?: {
     args(params: P, now: Millis): readonly number[];
   };

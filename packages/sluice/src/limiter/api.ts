@@ -11,15 +11,16 @@ export type { ByPolicy } from './cost.ts';
 export interface CostOptions<Tier extends string = string, Name extends string = string> {
   /**
    * Number of units that the call uses. Default 1. A cost of 0 checks without charging. With an object, each policy has its own
-   * cost, as in `{ requests: 1, tokens: 4200 }`. A policy that is not named costs 1. A policy that costs 0 is ignored.
+   * cost, as in `{ requests: 1, tokens: 4200 }`. A policy that the object does not name costs 1. A policy whose cost is 0 is
+   * ignored.
    */
   readonly cost?: ByPolicy<Name> | undefined;
   /** The tier whose policies apply to this call. Default: the policies that `createLimiter` was given. */
   readonly tier?: Tier | undefined;
   /**
-   * How much of each policy must still be free after the call. Use it for calls that may use only what other calls leave. A number
-   * below 1 is a fraction of the limit, and any other number is a number of units. Default 0. An object has one number per policy
-   * name.
+   * How much of each policy must still be free after the call. Use it for less important calls, so that they cannot use up the
+   * whole limit. A number below 1 is a fraction of the limit, and any other number is a number of units. Default 0. An object has
+   * one number per policy name.
    */
   readonly keep?: ByPolicy<Name> | undefined;
   /** The name of one of the limiter's `classes`, whose `keep` applies to this call. */
@@ -44,8 +45,8 @@ export interface TakeOptions<Tier extends string = string, Name extends string =
 /** Options of `refund`, `release`, `renew` and `keep`. */
 export interface GiveBackOptions<Tier extends string = string, Name extends string = string> {
   /**
-   * Number of units. Default: what the decision `of` charged, or 1 without `of`. With an object, a policy that is not named gets
-   * nothing back.
+   * Number of units. Default: what the decision `of` charged, or 1 without `of`. With an object, a policy that the object does not
+   * name gets nothing back.
    */
   readonly cost?: ByPolicy<Name> | undefined;
   /** The tier that was charged. */
@@ -63,9 +64,12 @@ export interface GiveBackOptions<Tier extends string = string, Name extends stri
 /** Options of `settle`. */
 export interface SettleOptions<Tier extends string = string, Name extends string = string>
   extends Pick<GiveBackOptions<Tier, Name>, 'tier' | 'of' | 'at'> {
-  /** The cost that was charged. A policy that is not named was charged 1. Default: what the decision `of` charged. */
+  /**
+   * The cost that was charged. With an object, a policy that the object does not name was charged 1. Default: what the decision
+   * `of` charged.
+   */
   readonly charged?: ByPolicy<Name> | undefined;
-  /** The cost that was used. A policy that is not named has used exactly its charge. */
+  /** The cost that was used. With an object, a policy that the object does not name has used exactly its charge. */
   readonly used: ByPolicy<Name>;
 }
 
@@ -96,7 +100,8 @@ export interface RunOptions<T = unknown, Tier extends string = string, Name exte
   /**
    * Returns how much the call used. The difference from its cost is then charged or given back. The function is called with the
    * call's result or, if the call failed, with undefined and the error. If it returns undefined, a call that succeeded counts as
-   * having used its cost, and a call that failed counts as having used nothing. Without `settle`, every call keeps its cost.
+   * having used its cost, and a call that failed counts as having used nothing. Without `settle`, every call is charged its cost,
+   * even if it fails.
    */
   readonly settle?: ((result: T | undefined, error?: unknown) => ByPolicy<Name> | undefined) | undefined;
 }
@@ -133,9 +138,9 @@ export interface ManyItem<R extends MaybePromise<Decision> = MaybePromise<Decisi
  */
 export interface ManyDecision extends Decision {
   /**
-   * True if all items were decided in one step, so that no call could get between them. Otherwise, the items were reserved one by
-   * one and given back if one of them was denied, so a concurrent call may have been denied because of charges that were then given
-   * back.
+   * True if all items were decided in one step, so that no other call was decided between two of them. Otherwise, the items were
+   * charged one by one, and the charges were given back if an item was denied. In that case, a concurrent call may have been denied
+   * because of a charge that was later given back.
    */
   readonly atomic: boolean;
   /** The decision about each item, in the order of the items. */
@@ -203,9 +208,9 @@ export interface Limiter<
    *
    * All items are decided in one step if their limiters are on the same store, and that store is in memory, in shared memory,
    * behind an ipc socket, on a Redis or Valkey server, or in Postgres. On a Redis Cluster, keys must be in the same slot, which is
-   * the case if all items have the same `key`. In all other cases, the items are reserved one by one and given back if one of them
-   * is denied: if they are on different stores or on another kind of store, if their units are leased, or if they have the same key
-   * in different tiers. The decision's `atomic` says whether all items were decided in one step.
+   * the case if all items have the same `key`. In all other cases, the items are charged one by one, and the charges are given back
+   * if an item is denied. These cases are items on different stores or on another kind of store, items whose units are leased, and
+   * items with the same key in different tiers. The decision's `atomic` says whether all items were decided in one step.
    */
   takeMany(items: readonly ManyItem<R>[]): Answer<R, ManyDecision>;
   /** Rejects all waiting callers, frees the limiter's name, and closes the store if the limiter created it. */

@@ -1,4 +1,4 @@
-/** Converts the costs that callers pass, by policy name, to the costs of a hit, which are in the order of the plan's policies. */
+/** Converts the costs that a caller passes by policy name to the costs of a hit, which are in the order of the plan's policies. */
 import { costAt, isHolding } from '../engine/charge.ts';
 import type { Cost, Decision, Plan, PlacedPolicy } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
@@ -29,7 +29,7 @@ function partOf(given: Exclude<ByPolicy, number>, name: string): number | undefi
   return Object.hasOwn(given, name) ? given[name] : undefined;
 }
 
-/** Throws if a name is not a policy that can be charged. */
+/** Throws if a name does not belong to a policy that can be charged. */
 function checkNames({ policies, slots }: Plan, given: object, option: string): void {
   const chargeable = ({ algorithm }: PlacedPolicy): boolean => algorithm.countsDenials !== true;
   for (const [name, value] of Object.entries(given)) {

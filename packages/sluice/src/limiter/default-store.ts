@@ -28,16 +28,17 @@ interface Host {
 }
 
 /**
- * Warns in a worker of a cluster, because the default store counts only in its own process, which is rarely intended in a
- * cluster. An explicit `memory()` does not warn.
+ * Warns in a worker of a cluster, because the default store counts only in its own process, which is rarely intended in a cluster.
+ * A caller that passes `memory()` explicitly gets no warning.
  */
 function warnInWorker(): void {
   const { process } = globalThis as Host;
-  // A worker of node:cluster has a channel to its primary. Without a channel, the module is not loaded.
+  // A worker of node:cluster has a channel to its primary. In a process without such a channel, this code does not load
+  // node:cluster.
   const isWorker =
     typeof process?.send === 'function' && process.getBuiltinModule?.('node:cluster')?.isWorker === true;
   const env = process?.env ?? {};
-  // PM2 numbers the instances of an application from 0.
+  // PM2 numbers the instances of an application from 0, so a number above 0 means that there are several.
   if (env['instances'] === '1' || !(isWorker || Number(env['NODE_APP_INSTANCE']) > 0)) return;
   warnOnce(
     'SLUICE_WORKER_MEMORY',

@@ -122,7 +122,7 @@ export function createLimiter(
   async function acquire(key: string, options?: number | AcquireOptions): Promise<Decision> {
     const given = optionsOf<AcquireOptions>(options, ACQUIRE);
     const { timeout = Infinity, signal, priority = 0, ...cost } = given;
-    chargeOf(key, cost); // Throws synchronously if the key, the tier or the cost is invalid.
+    chargeOf(key, cost); // Rejects an invalid key, tier or cost before the caller waits.
     if (typeof priority !== 'number' || Number.isNaN(priority))
       throw new SluiceError('ERR_NUMBER', 'priority', priority);
     const patience = timeout === Infinity || timeout === 0 ? timeout : duration('timeout', timeout);
@@ -185,7 +185,7 @@ export function createLimiter(
         correct(settle?.(result));
         return result;
       } finally {
-        // The call is done. If the release fails, the place is freed when its lease ends.
+        // A failed release is ignored, because the call is done, and the place is freed when its lease ends.
         ignoreFailure(() => verbs.release(key, { tier, of }));
       }
     },

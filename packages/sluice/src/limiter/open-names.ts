@@ -1,6 +1,6 @@
 /**
- * Keeps the names of limiters that are open on a store. Two limiters that have the same name but different kinds of policies do
- * not share their counts, so a key would have the limits of both. Therefore creating the second limiter is an error.
+ * Keeps the names of limiters that are open on a store. Two limiters that have the same name but different kinds of policies do not
+ * share their counts, so a key could use up the limits of both. Therefore creating the second limiter is an error.
  */
 import type { Store } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
@@ -30,7 +30,7 @@ const MOST_NAMES = 2000;
 
 /**
  * Open names by store object. Two stores on the same client are treated like two processes, such as two versions during a
- * deployment, so their limiters may have different policies and then count separately.
+ * deployment, so limiters with the same name on these stores may have different policies. Such limiters count separately.
  */
 const byStore = /* @__PURE__ */ processState('open names', () => new WeakMap<Store, BoundedCache<Entry>>());
 

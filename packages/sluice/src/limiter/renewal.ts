@@ -1,6 +1,6 @@
 /**
- * Renews held places, so that their leases do not end while their holders run. A lease then only determines how soon the
- * place of a crashed holder is free again.
+ * Renews held places, so that their leases do not end while their holders run. With renewals, the length of a lease only determines
+ * how soon the place of a crashed holder is free again.
  */
 import type { Clock, Decision, MaybePromise, Millis } from '../engine/contract.ts';
 import { chain, isPromise } from '../internal/maybe-promise.ts';
@@ -9,7 +9,7 @@ import { chain, isPromise } from '../internal/maybe-promise.ts';
 const PER_LEASE = 3;
 
 export interface Keeper {
-  /** Renews the place that the decision took, until the whole place is given back. */
+  /** Renews the place that the decision took, until all units of the place are given back. */
   keep(of: Decision, cost: number, lease: Millis, renew: Renew): void;
   /**
    * Returns the decision that identifies the place now. The units in `cost` are about to be given back, so they are no longer

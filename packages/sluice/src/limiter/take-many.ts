@@ -1,4 +1,7 @@
-/** Takes from several keys, all or none. Each key may have its own limiter, such as one for addresses and one for users. */
+/**
+ * Takes from several keys, so that all of them are charged or none. Each key may have its own limiter, such as one for addresses
+ * and one for users.
+ */
 import { allOrNone, type Part } from '../engine/all-or-none.ts';
 import { costAt } from '../engine/charge.ts';
 import type { Answer, Cost, Decision, Hit, MaybePromise, Store } from '../engine/contract.ts';

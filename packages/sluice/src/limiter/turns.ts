@@ -63,8 +63,8 @@ export interface Turns {
 }
 
 /**
- * How long to wait before the next poll. With many queues, each polls less often, which keeps the total at about 1,000 polls
- * a second.
+ * How long to wait before the next poll. If there are many queues, each of them polls less often, so that the total stays at about
+ * 1,000 polls a second.
  */
 export function pollAfter(isHeld: boolean, queues: number): Millis {
   return longestPoll(isHeld, queues) * (0.75 + Math.random() / 4);
@@ -108,8 +108,8 @@ export function turnsOf(): Turns {
       const turn = turnOf(key);
       const now = systemClock.now();
       if (!allowed) {
-        // While this process serves its own waiters, its own holders explain a denial. After a pause, a denial means that another
-        // process took the place.
+        // While this process serves its own waiters, a denial is expected, because its own callers hold the places. After a pause,
+        // a denial means that another process took the place.
         if (turn.isOn && !turn.paused) return;
         turn.rival = now;
         turn.isOn = false;

@@ -33,7 +33,7 @@ export interface Plans {
 /** How much of each limit the calls of a class must leave free, by the name of the class. */
 export type Classes = Readonly<Record<string, { readonly keep: ByPolicy }>>;
 
-/** The part of a hit that is the same for every verb with a cost. */
+/** The properties of a hit that every verb with a cost sets in the same way. */
 export type Charge = Pick<Hit, 'plan' | 'key' | 'cost' | 'keep'>;
 
 /** Validates the classes of a limiter, so that an invalid class is reported when the limiter is created. */
@@ -64,7 +64,8 @@ export function chargesOf(plans: Plans, classes: Classes): (key: string, options
 
 /**
  * Creates the verbs. `onRoom` is called when more units of the key may have become available, so that waiters try again. `latest`
- * is called before `places` of the places that a decision holds are given back, and returns the decision that identifies them now.
+ * is called with a decision and the number of its places that are about to be given back. It returns the decision that identifies
+ * these places now.
  */
 export function verbsOf(
   store: Store,
@@ -240,7 +241,7 @@ export function optionsOf<T extends { readonly cost?: ByPolicy | undefined }>(
   names: readonly (keyof T & string)[],
 ): T {
   if (options === undefined) return {} as T;
-  // Strings also get here. They are rejected as a cost, because the caller meant a number.
+  // A string also gets here. `checkCost` rejects the string, because the caller probably meant a number.
   if (typeof options !== 'object') return { cost: checkCost(options) } as unknown as T;
   return checkOptionNames('options', options, names);
 }

@@ -1,7 +1,7 @@
 /**
  * Lets callers wait for their turn. Each key has a queue, ordered by priority and then by arrival. Only the head of a queue calls
- * the store, and calls it again at the announced instant. As a result, a large cost is not starved by smaller costs behind it, a
- * waiter that leaves has not been charged, and a queue needs only one timer, however long it is.
+ * the store, and calls it again at the instant that the store announced. As a result, a large cost is not starved by smaller costs
+ * behind it, a waiter that leaves has not been charged, and a queue needs only one timer, however long it is.
  *
  * A store that other processes use may have units available earlier than it announced, so the head also polls. A process that has
  * served its own queue for a while lets other processes have a turn (see turns.ts).
@@ -14,12 +14,12 @@ import { pollAfter, type Turns, turnsOf } from './turns.ts';
 
 /** The operations of the limiter that a queue uses. */
 export interface Desk {
-  /** Takes if the key may act now. If the key has to wait, that does not count as a denial. */
+  /** Takes if the key may act now. If the key has to wait, a penalty policy does not count that as a denial. */
   takeNow(key: string, cost: CostOptions): MaybePromise<Decision>;
   peek(key: string, cost: CostOptions): MaybePromise<Decision>;
   /** Refunds the charge that this decision made. */
   refund(key: string, tier: string | undefined, of: Decision): MaybePromise<Decision>;
-  /** Whether the key has held places, which their holders may release long before the announced instant. */
+  /** Whether the key has a concurrency limit, whose places may be released long before the instant that the store announced. */
   isHeld(key: string, tier: string | undefined): boolean;
   /** Whether other processes or threads may use the store, so that it can change without notice. */
   readonly isShared: boolean;
@@ -115,7 +115,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     });
   }
 
-  /** Calls the store once, unless other callers already wait, because they must not be overtaken. */
+  /** Tries once to take, unless other callers already wait for the key, because they must not be overtaken. */
   async function withoutWaiting(key: string, { cost, signal }: Ticket): Promise<Decision> {
     if (queues.get(key)?.cancelAlarm !== undefined) return refusal(desk, key, cost);
     const decision = await desk.takeNow(key, cost);
