@@ -3,8 +3,9 @@
 -- @params limit edge1 edge2 edge3 edge4 edge5 edge6
 -- @cells start count
 
--- Called before anything is written. If the caller's clock is far off, the calendar units that it sent do not include the server's time. The error contains the
--- server's time, and the caller sends the call again with the units around that time.
+-- The script calls this function before it writes anything. If the caller's clock is far off, the calendar units that the caller
+-- sent do not include the server's time. The error contains the server's time, and the caller repeats the call with the calendar
+-- units around that time.
 local function check_clock(p, now)
   if now < p.edge1 or now >= p.edge6 then error('CLOCK ' .. now) end
 end

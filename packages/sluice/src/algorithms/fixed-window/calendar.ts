@@ -6,16 +6,16 @@ export const CALENDAR_UNITS = ['day', 'week', 'month', 'year'] as const;
 export type CalendarUnit = (typeof CALENDAR_UNITS)[number];
 
 export interface Calendar {
-  /** The start of the unit that contains this instant. */
+  /** The start of the calendar unit that contains this instant. */
   startOf(instant: Millis): Millis;
-  /** The end of the unit that contains this instant, which is the start of the next unit. */
+  /** The end of the calendar unit that contains this instant, which is the start of the next calendar unit. */
   endOf(instant: Millis): Millis;
 }
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** Creates a calendar. It caches the last unit that was computed, because nearly every call is about the current unit. */
+/** Creates a calendar. It caches the calendar unit that it computed last, because nearly every call is about the current one. */
 export function calendar(unit: CalendarUnit, timeZone: string): Calendar {
   const offset = offsetIn(timeZone);
   let start = Number.NaN;
@@ -30,7 +30,7 @@ export function calendar(unit: CalendarUnit, timeZone: string): Calendar {
     if (instant >= end) [start, end] = [end, edge(local, 2)];
   }
 
-  /** The first instant of the unit that is `ahead` units after the one that contains this local date. */
+  /** The start of the calendar unit that contains this local date if `ahead` is 0, of the next one if it is 1, and so on. */
   function edge(local: Date, ahead: number): Millis {
     const [year, month, day] = [local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate()];
     if (unit === 'year') return instantOf(Date.UTC(year + ahead, 0, 1));

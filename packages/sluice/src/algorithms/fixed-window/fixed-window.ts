@@ -32,8 +32,8 @@ export type FixedWindowParams = {
   readonly limit: number;
   readonly per: Millis;
   /**
-   * If 0, windows start at multiples of `per`. Otherwise, a window opens with the first request and lasts this long, which is
-   * `per`, or a different duration if several plans open windows in the same rows.
+   * If 0, windows start at multiples of `per`. Otherwise, a window opens with the first request and lasts for `first`. This is the
+   * same as `per`, except for plans that open windows of different lengths in the same rows.
    */
   readonly first: Millis;
 };
@@ -119,8 +119,8 @@ const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
   ),
   redis: {
     /**
-     * Arguments of the Redis script. Redis has no calendar, so the script receives the boundaries around now, from two units back
-     * to two units ahead.
+     * Arguments of the Redis script. Redis has no calendar, so the script receives the boundaries of calendar units around the
+     * current time, from two units before the current one to two units after it.
      */
     args(p, now) {
       const calendar = calendarOf(p);

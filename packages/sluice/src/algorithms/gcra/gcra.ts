@@ -28,7 +28,7 @@ export interface GcraOptions {
 }
 
 export type GcraParams = {
-  /** Milliseconds that one unit costs. */
+  /** Milliseconds of debt that one unit adds. */
   readonly interval: Millis;
   /** The maximum number of units that are allowed simultaneously. */
   readonly burst: number;
@@ -91,8 +91,8 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
 };
 
 /**
- * The debt at this instant. If the clock goes back, the debt rises by the same amount, up to one window, so that no units are
- * created.
+ * The debt at this instant. If the clock goes back, the debt rises by the same amount, so that no units are created. The debt is 0
+ * if only a wrong clock can have written the row.
  */
 function debt(p: GcraParams, row: Cells, at: number, now: Millis): Millis {
   const left = row[at] - (now - row[at + 1]);

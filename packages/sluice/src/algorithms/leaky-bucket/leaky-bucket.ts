@@ -17,7 +17,7 @@ import type { RatedEntry } from '../entry.ts';
 export interface LeakyBucketOptions {
   /** Number of units that the bucket holds, which is the maximum that is allowed simultaneously. At least 1. */
   readonly size: number;
-  /** Number of units that leave with each drip. Default 1. */
+  /** Number of units that leave the bucket with each drip. Default 1. */
   readonly dripSize?: number | undefined;
   /** Time between two drips. Default one second. */
   readonly dripRate?: Duration | undefined;
@@ -120,7 +120,7 @@ function clearAfter(
 
 /**
  * The number of drips after which the cost fits, given an estimate. With fractional costs, float error can make the estimate wrong
- * by one drip, so the function corrects it with the same comparison that a check makes at that drip.
+ * by one drip, so the function corrects the estimate with the same comparison that a check makes at that drip.
  */
 function dripsUntil(p: LeakyBucketParams, row: Cells, at: number, estimate: number, cost: number): number {
   if (level(p, row, at, estimate) + cost - p.size > 0) return estimate + 1;
@@ -139,7 +139,10 @@ function leak({ dripSize, dripRate }: LeakyBucketParams, span: Millis): number {
   return Math.ceil(span / dripRate) * dripSize;
 }
 
-/** Limits the rate with a leaky bucket. Units that are taken fill the bucket, and it empties in drips. It is a meter, not a queue. */
+/**
+ * Limits the rate with a leaky bucket. Each take fills the bucket, which empties in drips. The bucket counts requests and does not
+ * queue them.
+ */
 export function leakyBucket(options: LeakyBucketOptions): Policy {
   const {
     size,

@@ -50,7 +50,8 @@ local function take(p, c, now, cost)
   local missing = spent(p, c, now)
   local stored = p.stored - missing
   local from_store = min(cost, stored)
-  -- The price of stored permits is the area under a line that falls from cold to warm.
+  -- Cold permits are spent first, and each of them costs less than the one before, so the delay that they cause is the area under a
+  -- falling line.
   local cold = max(0, stored - p.threshold)
   local from_cold = min(cold, from_store)
   local edges = p.interval + cold * p.slope + (p.interval + (cold - from_cold) * p.slope)

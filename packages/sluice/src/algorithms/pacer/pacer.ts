@@ -4,8 +4,8 @@
  * pause was.
  *
  * Cells: spent (how many stored permits were spent), next (the earliest instant at which the next request is allowed), since (the
- * instant of the last change). `next` may be arbitrarily far ahead, because one request may have any cost. So `since`, not `next`,
- * shows whether the clock was right.
+ * instant of the last change). `next` may be arbitrarily far ahead, because one request may have any cost. Therefore a row that was
+ * written by a wrong clock is recognized by `since`, not by `next`.
  */
 import {
   type Algorithm,
@@ -27,14 +27,19 @@ export interface PacerOptions {
   readonly per: Duration;
   /** How long it takes to reach the full rate after a pause. */
   readonly warmup?: Duration | undefined;
-  /** How many times longer the first permit takes after a long pause than at the full rate. Default 3. */
+  /**
+   * The time that the first permit takes after a long pause, as a multiple of the time that a permit takes at the full rate.
+   * Default 3.
+   */
   readonly coldFactor?: number | undefined;
   /**
    * Maximum number of permits that are stored during idle time and can be spent without delay. Default 0. Not allowed with a
    * warm-up.
    */
   readonly maxBurst?: number | undefined;
-  /** Whether a new key starts with all of its stored permits ('full', the default) or, as in Guava, with none ('empty'). */
+  /**
+   * Whether a new key starts with as many stored permits as it can have ('full', the default) or, as in Guava, with none ('empty').
+   */
   readonly fresh?: 'full' | 'empty' | undefined;
   /**
    * Precision of delays. With 'exact' (default), they are not rounded. With 'microseconds', as in Guava, the delay that a request
@@ -96,7 +101,7 @@ const pacerAlgorithm: Algorithm<PacerParams> = {
     row[at + 2] = now;
   },
   clearIn(p, row, at, now) {
-    // If fresh keys start empty, the row must not be dropped, because a fresh key would have no stored permits.
+    // If fresh keys start empty, the row must not be dropped, because the key would then be fresh and lose its stored permits.
     const next = nextOf(p, row, at, now);
     if (p.freshEmpty && p.stored > 0) return next === 0 ? 0 : Infinity;
     return Math.max(0, next - now) + (spent(p, row, at, now) * p.refill) / p.scale;
@@ -127,8 +132,8 @@ function ticks(p: PacerParams, instant: Millis): number {
 }
 
 /**
- * Rounds a price in ticks down if the resolution is microseconds. It first adds a small amount, so that float error does not lower
- * the price by one tick.
+ * Rounds a delay in ticks down if the resolution is microseconds. It first adds a small amount, so that float error does not lower
+ * the result by one tick.
  */
 function whole(p: PacerParams, price: number): number {
   return p.scale === 1 ? price : Math.floor(Math.max(0, price + 1e-6));
@@ -141,7 +146,10 @@ function spent(p: PacerParams, row: Cells, at: number, now: Millis): number {
   return Math.max(0, Math.min(row[at], p.stored) - idle / p.refill);
 }
 
-/** Ticks that `amount` stored permits cost, which is the area under a line that falls from cold to warm. */
+/**
+ * Ticks by which spending `amount` stored permits delays the next request. Cold permits are spent first, and each of them costs
+ * less than the one before, so the result is the area under a falling line.
+ */
 function price(p: PacerParams, stored: number, amount: number): number {
   const cold = Math.max(0, stored - p.threshold);
   const fromCold = Math.min(cold, amount);

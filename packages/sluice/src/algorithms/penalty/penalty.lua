@@ -1,4 +1,4 @@
--- Mirrors penalty.ts. The cell blocked_until is called `until` there, which is a keyword in Lua.
+-- Mirrors penalty.ts. The cell `until` of penalty.ts is named blocked_until here, because `until` is a keyword in Lua.
 -- @params after within block factor max
 -- @cells strikes since blocked_until length
 

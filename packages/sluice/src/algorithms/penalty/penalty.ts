@@ -1,6 +1,6 @@
 /**
  * Blocks a key after repeated denials, for longer each time. It watches the limiter's other policies. Each of their denials is a
- * strike, and `after` strikes block the key. Attempts during the block do not count, so the announced end is exact.
+ * strike, and `after` strikes block the key. Attempts during the block do not count, so the announced end of the block is exact.
  *
  * Cells: strikes, since (the first strike, or the end of the last block), until (the block's end), length (of the block).
  */

@@ -3,7 +3,7 @@
  * and never expire too early.
  *
  * Cells: head, tail (the entries from head up to tail are in use; some may have expired), base, then entries of (time, sum of all
- * costs up to and including this one). The used units are the last sum minus the base. Therefore every query is a binary search
+ * costs up to and including this entry). The used units are the last sum minus the base. Therefore every query is a binary search
  * instead of a summation, and expired entries cost no time until a take drops them.
  */
 import {
@@ -33,14 +33,14 @@ export type SlidingLogParams = {
   /** The length of a sub-window, or 0 if times are exact. */
   readonly step: Millis;
   /**
-   * The maximum number of entries. Beyond that, the two oldest entries are merged at the time of the newer one, so that no unit
-   * expires early.
+   * The maximum number of entries. Beyond that number, the two oldest entries are merged into one with the time of the newer entry,
+   * so that no unit expires early.
    */
   readonly entries: number;
 };
 
 const HEADER = 3;
-/** Sums beyond this are rebased, because a cost of 1 would be lost when added to a sum near 2^53. */
+/** If the base exceeds this number, all sums are rebased, because a cost of 1 would be lost when added to a sum near 2^53. */
 const LARGEST_BASE = 2 ** 32;
 /** Lower bound of `entries`, because with fractional costs, a log can need more entries than the limit has units. */
 export const FEWEST_ENTRIES = 100;
@@ -188,7 +188,7 @@ function giveFrom(row: Cells, at: number, cost: number, takenAt: Millis): void {
   const isAll = amount - cost <= NEAR;
   const given = isAll ? amount : cost;
   const gap = isAll ? 1 : 0;
-  // Moves the entries on the shorter side to close the gap, and corrects their sums.
+  // Moves the entries on the side with fewer entries to close the gap, and corrects their sums.
   if (low - head < tail - low) {
     row[at + 2] = Math.min(row[at + 2] + given, lastSum(row, at));
     for (let i = low - 1; i >= head; i--) put(row, at, i + gap, time(row, at, i), sum(row, at, i) + given);

@@ -71,7 +71,8 @@ const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
     return wait;
   },
   inherit: { cells: [1, 2], full: (p) => p.limit },
-  // The row is fully replenished at the end of the next window or, if `count` is 0, at the end of the current one.
+  // After a debit, the row is fully replenished at the end of the next window. The units of the debit may be spent until the end of
+  // the current window, which is `per` earlier.
   lease: { lasts: (p, resetAfter) => resetAfter - p.per },
 };
 
