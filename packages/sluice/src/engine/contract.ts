@@ -134,13 +134,13 @@ export interface Algorithm<P extends Params = Params> {
           short: Millis,
         ): Pick<Policy, 'params'> & Partial<Pick<Policy, 'limit' | 'window'>>;
         /**
-         * Number of units that come back by themselves during a lease of this duration. Default 0. A lease does not return these
-         * units, because the store already has them again.
+         * Number of units that come back by themselves during a lease of this duration. Default 0. The holder of a lease does not
+         * give these units back, because the store already has them again.
          */
         leak?(params: P, span: Millis): number;
         /**
-         * How long the units of a debit may be spent. `resetAfter` is the time until the row is fully replenished, as of right
-         * after the debit. Default: the whole duration of the lease.
+         * How long the units of a debit may be spent. `resetAfter` is the time from the debit until the row is fully replenished.
+         * Default: the whole duration of the lease.
          */
         lasts?(params: P, resetAfter: Millis): Millis;
         /** Params with which `take` records a debit at a later instant, at most `span` from now. Default: the same params. */
@@ -201,8 +201,8 @@ export interface Plan {
   /** The policies that decide, in the order in which they were given. */
   readonly policies: readonly PlacedPolicy[];
   /**
-   * Every policy that has cells in the row, by offset. The tiers of a limiter share one row, so these include policies of
-   * other tiers, whose cells this plan keeps and never reads.
+   * Every policy that has cells in the row, by offset. The tiers of a limiter share one row, so these include policies of other
+   * tiers, whose cells this plan keeps but never reads.
    */
   readonly slots: readonly PlacedPolicy[];
   /** The number of cells in a row. */
@@ -215,7 +215,7 @@ export interface Plan {
   readonly inherit?: Inheritance | undefined;
 }
 
-/** The shortest lease of the plan's policies that hold places. 0 if none of them holds places. */
+/** The shortest lease of the plan's concurrency policies. 0 if the plan has no such policy. */
 export function leaseOf({ policies }: Plan): Millis {
   let shortest = 0;
   for (let i = 0; i < policies.length; i++) {

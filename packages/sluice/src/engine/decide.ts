@@ -51,12 +51,12 @@ export function decide(
   return decideInheriting(hit.plan.inherit, hit, cells, at, now, blockedUntil, rows);
 }
 
-/** Whether a caller says that the charge was made in the future. Clocks may differ by up to `SKEW`. */
+/** Whether the instant that a caller passed as `at` is in the future. Up to `SKEW` is tolerated, because clocks may differ. */
 export function isInFuture({ of }: Hit, now: Millis): boolean {
   return of?.isGiven === true && of.at !== undefined && of.at > now + SKEW;
 }
 
-/** The error for a charge that was made in the future. */
+/** The error for an instant `at` that is in the future. */
 export function futureInstant(at: Millis | undefined): SluiceError {
   return new SluiceError('ERR_INSTANT', 'at', at, 'this instant is in the future');
 }

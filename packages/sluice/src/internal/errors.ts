@@ -1,6 +1,6 @@
 /**
- * Every error that Sluice can throw, in one table. The page docs/errors/<code>.md describes each code. A denial is a value, not
- * an error. Only `run` and `limitedFetch` throw when they are denied, because they have no other way to report it.
+ * Every error that Sluice can throw, in one table. The page docs/errors/<code>.md describes each code. A denial is a value, not an
+ * error. Only `run` and `limitedFetch` throw when they are denied, because they have no other way to report a denial.
  */
 // biome-ignore-all lint/complexity/noThisInStatic: subclasses inherit the static method, so `this` is the class that was tested.
 import type { Decision } from '../engine/contract.ts';

@@ -182,8 +182,8 @@ export interface Limiter<
   /** Charges the key now for a turn that may be in the future, and says how long to wait for it. */
   reserve(key: string, options?: number | ReserveOptions<Tier, Name>): Answer<R, Reservation<R>>;
   /**
-   * Waits until the key may act, then charges it. Callers of one key and priority are served in the order in which they called.
-   * After a timeout, the promise resolves with a denial. If the signal is aborted, the promise rejects.
+   * Waits until the key may act, then charges it. Callers with the same key and priority are served in the order in which they
+   * called. After a timeout, the promise resolves with a denial. If the signal is aborted, the promise rejects.
    */
   acquire(key: string, options?: number | AcquireOptions<Tier, Name>): Promise<Decision>;
   /**

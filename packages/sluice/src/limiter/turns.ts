@@ -1,7 +1,7 @@
 /**
  * Shares turns fairly with other processes. When a process releases a place, its own next waiter takes it immediately, so waiters
  * in other processes would never find a free place. Therefore a process that has served its own waiters for a while pauses after a
- * release, for slightly longer than the interval at which the others poll.
+ * release, for slightly longer than the interval at which other processes poll.
  */
 import { systemClock } from '../internal/clock.ts';
 import type { Decision, Millis } from '../engine/contract.ts';
@@ -23,8 +23,8 @@ const RATE_POLL: Millis = 1000;
  */
 const PAUSE = 1.5;
 /**
- * How long a process serves its own waiters before it pauses. SHORTEST_STINT applies while other processes wait, and
- * LONGEST_STINT if none do.
+ * How long a process serves its own waiters before it pauses. SHORTEST_STINT applies while other processes wait. Otherwise, the
+ * time doubles after each pause, up to LONGEST_STINT.
  */
 const SHORTEST_STINT: Millis = 250;
 const LONGEST_STINT: Millis = 4000;
