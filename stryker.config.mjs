@@ -1,6 +1,6 @@
 // @ts-check
 // `TARGET=client-address npm run mutate` changes the target's code in hundreds of small ways, one at a time, and runs the
-// target's tests against each change (Stryker). It prints every change that no test notices. Not part of `npm test`.
+// target's tests against each change (Stryker). It prints every change that no test notices. It is not part of `npm test`.
 // docs/contributing/tests.md says how to read the result.
 
 /** @typedef {{ code: string[], tests: string[] }} Target */
@@ -71,7 +71,7 @@ export default {
   coverageAnalysis: 'perTest',
   // Several workers would slow each other down, and a test that times out counts as a test that noticed the change.
   concurrency: 1,
-  // For `--incremental`.
+  // The file in which `--incremental` keeps the results of earlier runs.
   incrementalFile: `node_modules/.cache/stryker/${name}.json`,
   // Stryker would rewrite the paths in this file with an API that TypeScript 7 does not have.
   tsconfigFile: 'none.json',

@@ -12,7 +12,7 @@ const globalSetup = ['packages/test-support/src/servers.ts'];
 
 /**
  * Files that take long for their size. On a machine without earlier results, Vitest would start the smallest files last, and
- * would wait for these at the end while the other workers are idle.
+ * would wait for these files at the end while the other workers are idle.
  */
 const long =
   /\/(processes|connections|differential|conformance|lost-replies|silent|places|refusals|restarts|replies|runtimes|typescripts|jests|installs|site|looks|live|playground|nest|express|fastify-rate-limit|reload|process|examples|drain-load|jests|installs|cloudflare|openapi|clients|mysql|dynamodb)\.test\.ts$/;
@@ -25,7 +25,7 @@ class LongFilesFirst extends BaseSequencer {
   }
 }
 
-/** Set by stryker.config.mjs: the only tests to run. */
+/** The only tests to run. stryker.config.mjs sets this environment variable. */
 const mutated = process.env['MUTATE_TESTS']?.split(' ');
 /** Whether one of these tests uses a shared server. Such a test asks for the server's port. */
 const needsServers = mutated?.some((file) => readFileSync(file, 'utf8').includes('inject(')) ?? false;
@@ -42,7 +42,8 @@ export default defineConfig({
           ]
         : [
             {
-              // Tests without isolation are a separate group. Vitest reuses a process only if the next file is not isolated either.
+              // Tests without isolation are a separate group, because Vitest reuses a process only if the next file is not
+              // isolated either.
               extends: true,
               test: { name: 'unit', include: [...sharedUnitTests], isolate: false },
             },
@@ -85,7 +86,7 @@ export default defineConfig({
     coverage: {
       provider: 'v8',
       include: ['packages/*/src/**/*.ts'],
-      // Runs in a browser; the tests of packages/playground check it there.
+      // This code runs in a browser, and the tests of packages/playground check it in a browser.
       exclude: ['packages/playground/src/{draw,playground,live,ui}/**', 'packages/playground/src/route.ts'],
       reporter: ['text', 'html'],
       thresholds: { lines: 90 },

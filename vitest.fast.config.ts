@@ -16,7 +16,7 @@ export default defineConfig({
         test: { name: 'unit', include: sharedUnitTests.filter(isShort), isolate: false },
       },
       {
-        // A separate group, because a process is reused only if the next test may share it.
+        // Isolated tests are a separate group, because Vitest reuses a process only if the next file is not isolated either.
         extends: true,
         test: {
           name: 'isolated',

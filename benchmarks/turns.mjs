@@ -1,6 +1,6 @@
 /**
- * Lets contenders take turns, each in a new process. So a slow minute affects all contenders equally, and no contender pays for
- * another's garbage.
+ * Lets contenders take turns, each in a new process. So a slow minute affects all contenders equally, and no contender is slowed
+ * down by another contender's garbage.
  */
 import { fork } from 'node:child_process';
 import { median } from './report.mjs';

@@ -21,7 +21,7 @@ if (cluster.isPrimary) {
   cluster.once('exit', (_worker, code) => process.exit(code || 1));
   cluster.once('listening', (_worker, { port }) => console.log(`listening on http://localhost:${port}`));
 } else {
-  // The deadline is longer than the default, because these processes have only just started.
+  // The deadline is longer than the default, because a process that has just started may answer slowly.
   const store = ipc({ path: process.env['LIMITS'] ?? '', serve: false, deadline: '5s' });
   const limiter = createLimiter('10/min', { store, name: 'api' });
   const answer = withRateLimit(limiter, (_request, response) => response.end(`from ${process.pid}\n`));

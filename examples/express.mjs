@@ -19,7 +19,7 @@ app.get('/', (_request, response) => {
   response.send('Hello\n');
 });
 
-// Applies in addition to the limits above. It is charged before the login, and refunded unless the login fails.
+// This limit applies in addition to the limits above. It is charged before the login, and refunded unless the login fails.
 const failedLogins = rateLimit({
   limiter: logins,
   trustProxy: 'loopback',

@@ -22,7 +22,7 @@ app.use(async (context, next) => {
 app.use(
   rateLimit({
     limiter,
-    // Undefined for an unknown token: such clients are limited by address.
+    // For an unknown token, the key is undefined, and the client is limited by its address.
     key: ({ req }) => {
       const user = users.get(req.headers.authorization ?? '');
       return user === undefined ? undefined : key('user', user);

@@ -1,6 +1,6 @@
 // @ts-check
-// Four processes share 60,000 tokens over Redis or Valkey. In each round, each process takes 64 calls, with an estimate
-// of 1,000 tokens per call. When all takes have been answered, the admitted calls are settled: each has used 400 tokens.
+// Four processes share 60,000 tokens over Redis or Valkey. In each round, each process requests 64 calls, each with an estimate
+// of 1,000 tokens. When all takes have been answered, the admitted calls are settled: each has used 400 tokens.
 //
 //   npm run build && REDIS_URL=redis://localhost:6379 node examples/llm-processes.mjs
 

@@ -10,7 +10,7 @@ import memjs from 'memjs';
 import { createLimiter } from 'sluice';
 import { memcached } from 'sluice/memcached';
 
-// A private server on a free port. In production: memjs.Client.create('cache:11211')
+// Starts a private server on a free port. In production, connect with memjs.Client.create('cache:11211').
 const probe = createServer().listen(0, '127.0.0.1');
 await once(probe, 'listening');
 const { port } = probe.address();

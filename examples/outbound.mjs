@@ -9,7 +9,7 @@ import { createLimiter } from 'sluice';
 import { limitedFetch } from 'sluice/http';
 import { withRateLimit } from 'sluice/node-http';
 
-// The API.
+// This server stands in for the API.
 const theirs = createLimiter('10/s burst 5');
 const server = createServer(withRateLimit(theirs, (_request, response) => response.end('data'))).listen(0);
 const address = server.address();

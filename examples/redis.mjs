@@ -22,7 +22,7 @@ await client.connect().catch(() => {
 const limiter = createLimiter('100/h', {
   name: 'example',
   store: redis(client, {
-    deadline: '5s', // the default is 200 ms, but these processes have only just started
+    deadline: '5s', // the default, 200 ms, may be too short for a process that has just started
     onFailure: { local: 1 / 3 }, // while Redis is down, each process admits a third of the limit
   }),
 });

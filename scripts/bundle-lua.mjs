@@ -67,7 +67,8 @@ function inliner(functions) {
   }
 
   /**
-   * A loop that runs once. Where the function would return, its result is assigned and the loop is left.
+   * Returns the function's statements inside a loop that runs once. Each `return` becomes an assignment to `result` and a
+   * `break`.
    * @param {LuaFunction} called @param {string} result @param {string[]} binding
    * @returns {string[]}
    */

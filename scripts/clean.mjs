@@ -22,7 +22,7 @@ if (process.argv.includes('--stale')) {
 } else {
   for (const folder of packages) {
     rmSync(join(folder, 'dist'), { recursive: true, force: true });
-    // All outputs except package.json, which says that the others are CommonJS.
+    // Remove all outputs except package.json, which is not generated and says that the other files are CommonJS.
     const cjs = join(folder, 'cjs');
     for (const name of existsSync(cjs) ? readdirSync(cjs) : [])
       if (name !== 'package.json') rmSync(join(cjs, name), { recursive: true });

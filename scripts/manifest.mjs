@@ -33,13 +33,13 @@ export function completed(folder, manifest) {
     entries.map(([subpath, target]) => [subpath, conditions(folder, moduleOf(target)) ?? target]),
   );
   if (!hasCommonJs(folder)) return { ...manifest, exports };
-  // A range of an optional peer would only make npm refuse to install the package beside other versions.
+  // A version range for an optional peer would only make npm refuse to install the package beside other versions of the peer.
   const optional = Object.keys(manifest['peerDependencies']).filter((name) => name !== 'sluice');
   for (const name of optional) rest['peerDependencies'] = { ...rest['peerDependencies'], [name]: '*' };
   if (optional.length > 0)
     rest['peerDependenciesMeta'] = Object.fromEntries(optional.map((name) => [name, { optional: true }]));
 
-  // For TypeScript with `moduleResolution: node` and for tools that do not read `exports`.
+  // These fields are for TypeScript with `moduleResolution: node` and for tools that do not read `exports`.
   const root = manifest['exports']['.'] && moduleOf(manifest['exports']['.']);
   const old = {
     ...(root && { main: commonJsOf(root), types: typesOf(commonJsOf(root)) }),
@@ -66,6 +66,7 @@ function conditions(folder, module) {
   if (module === undefined) return undefined;
   const both = (/** @type {string} */ file) => ({ types: typesOf(file), default: file });
   if (!hasCommonJs(folder)) return both(module);
-  // `module-sync` comes first: Node with require() for ES modules, and only it, then loads the same copy for import and require.
+  // `module-sync` comes first. Only Node versions that can require() ES modules support this condition, and they then load the
+  // same copy for import and for require().
   return { 'module-sync': both(module), import: both(module), require: both(commonJsOf(module)) };
 }

@@ -11,7 +11,7 @@ const needs = {
   'redis-benchmark': 'redis-tools',
   'luac5.1': 'lua5.1',
   memcached: 'memcached',
-  // Debian puts the server where only root's PATH finds it.
+  // Debian installs mariadbd in a folder that is only in root's PATH.
   'PATH=$PATH:/usr/sbin command -v mariadbd': 'mariadb-server',
   openssl: 'openssl',
   chromium: 'chromium',

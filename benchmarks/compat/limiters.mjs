@@ -27,7 +27,8 @@ const classdojo = (call) => {
         const { IORedisRateLimiter } = await import('rolling-rate-limiter');
         const namespace = 'rolling:';
         const limiter = new IORedisRateLimiter({ client, namespace, interval: window, maxInInterval: limit });
-        // The original's checks get slower as the log grows, and 10,000 of them would take a minute.
+        // The original's checks get slower as the log grows, and 10,000 checks would take a minute, so the entries are written
+        // directly.
         async function record(key, count) {
           const now = Date.now() * 1000;
           const id = (i) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;

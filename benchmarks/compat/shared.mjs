@@ -13,7 +13,7 @@ export function perKey(make) {
   };
 }
 
-/** Turns a limiter with callbacks into one with promises. */
+/** Makes a call that takes a callback, and returns a promise of its result. */
 export const called = (act) =>
   new Promise((resolve, reject) => {
     act((error, result) => (error ? reject(error) : resolve(result)));

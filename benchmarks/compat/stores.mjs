@@ -22,8 +22,8 @@ function throttler(storage, { limit, window }) {
 }
 
 /**
- * Maximum number of keys of the original. By default, it drops all but 5,000 keys, including live ones. With room for all keys,
- * it does the same work as the other contenders.
+ * Maximum number of keys in the original store. By default, the original drops all but 5,000 keys, including live ones. With room
+ * for all keys, it does the same work as the other contenders.
  */
 const ROOM = 1_000_000;
 

@@ -1,7 +1,7 @@
 /**
  * Compares drop-ins with the libraries that they replace. On Redis, it measures round trips, CPU time of the server and bytes; in
- * memory, CPU time and bytes. Every figure comes from a new process and, on Redis, a new server. The two sides take turns, and
- * the medians are reported.
+ * memory, CPU time and bytes. Every figure comes from a new process and, on Redis, a new server. The original and the drop-in
+ * take turns, and the medians are reported.
  */
 import { startServer } from '../redis/server.mjs';
 import { writeBetween } from '../report.mjs';

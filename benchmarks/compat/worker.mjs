@@ -42,7 +42,7 @@ async function measure(limiter, { keys: count, actions, calls }, { held, spent }
 async function inMemory(make, limits, workload) {
   return measure(await make(limits), workload, {
     async held() {
-      // Lets the promises of the last call release their memory first.
+      // The promises of the last call must release their memory first.
       await setImmediate();
       global.gc();
       global.gc();
@@ -63,7 +63,7 @@ async function onRedis(make, limits, workload) {
   const read = async (section, field) =>
     Number(new RegExp(`^${field}:(\\S+)`, 'm').exec(await control.info(section))[1]);
   return measure(await make(limits, client), workload, {
-    // Leaves out the buffers of connections, which vary.
+    // Returns the server's memory without the buffers of its connections, whose size varies.
     async held() {
       const buffers = (await control.client('LIST')).matchAll(/tot-mem=(\d+)/g);
       const used = await read('memory', 'used_memory');

@@ -1,4 +1,4 @@
-/** Sends requests over kept-alive connections, one at a time on each, and counts the answers by their Content-Length. */
+/** Sends requests over keep-alive connections. Each connection sends its next request once the previous one is answered. */
 import { connect } from 'node:net';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';

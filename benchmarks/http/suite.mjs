@@ -2,8 +2,8 @@
  * Measures HTTP middleware in two ways. The first is the time that the guard, which all middleware shares, takes without a
  * server, in nanoseconds. This figure is steady. The second is the CPU time that a request costs the server process with each
  * framework's usual limiter, with Sluice, with a middleware that does nothing, and without middleware. The second way uses new
- * processes and 64 connections. Its turns are short, because most of the time is spent in the kernel and drifts. The medians
- * are reported.
+ * processes and 64 connections. Its turns are short, because most of the time is spent in the kernel, whose speed drifts. The
+ * medians are reported.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { load } from './load.mjs';
 
 const SERVER = new URL('server.mjs', import.meta.url);
 const GUARD = new URL('guard.mjs', import.meta.url);
-/** The guard, and the parts that it consists of. */
+/** The three measurements without a server: the guard, the guard without headers, and only the limiter that the guard calls. */
 const GUARDS = ['guard', 'without headers', 'limiter.take(key)'];
 const VARIANTS = ['bare', 'empty', 'usual', 'sluice'];
 
@@ -78,7 +78,10 @@ async function start(framework, variant) {
   };
 }
 
-/** Goals: nanoseconds of the guard with its headers, and added CPU time as a multiple of the usual limiter's. */
+/**
+ * The goals: the maximum nanoseconds of the guard with its headers, and the maximum CPU time that Sluice adds to a request, as a
+ * multiple of what the usual limiter adds.
+ */
 const MOST_NANOSECONDS = 600;
 const MOST_ADDED = 0.75;
 

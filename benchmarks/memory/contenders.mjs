@@ -101,8 +101,8 @@ export const peerNames = Object.keys(peers);
 export const libraryNames = peerNames.filter((name) => name !== 'map');
 
 /**
- * One policy of each algorithm that keeps a row of fixed size. They are used to compare a limiter that is alone in its process
- * with a limiter that runs beside limiters of the other algorithms.
+ * One policy of each algorithm that keeps a row of fixed size. The policies are used to compare a limiter that is alone in its
+ * process with a limiter that runs beside limiters of the other algorithms.
  */
 export const policies = {
   gcra: (s, { limit, rate, window }) => s.gcra({ limit: rate, per: window, burst: limit }),

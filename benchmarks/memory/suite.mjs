@@ -1,7 +1,7 @@
 /**
  * Measures limiters in memory, on one thread: nanoseconds per check, bytes per key, and the longest pause. Every figure comes
- * from a new process, so that no contender pays for another's garbage or for call sites that have seen another's functions.
- * Contenders take turns, and the median of the rounds is reported.
+ * from a new process, so that no contender is slowed down by another contender's garbage, or by code that V8 has optimized for
+ * another contender. Contenders take turns, and the median of the rounds is reported.
  */
 import { table } from '../report.mjs';
 import { answerOf, takeTurns } from '../turns.mjs';
@@ -33,8 +33,8 @@ export async function run({ quick }) {
       { alone: alone[name].nanoseconds, beside: beside[name].nanoseconds },
     ]),
   );
-  // Peers use the same memory in every round. The size of Sluice's table depends on a random sample, so a round may measure the
-  // table between two sizes.
+  // Peers use the same memory in every round, so one round is enough. The size of Sluice's table depends on a random sample, so
+  // Sluice is measured in several rounds.
   const bytes = {
     ...(await measure('bytes', peerNames, 10, 1)),
     ...(await measure('bytes', SLUICES, 10, quick ? 1 : 5)),

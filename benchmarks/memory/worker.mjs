@@ -46,7 +46,7 @@ async function timed(contender, { keyAt, fill = 0, checks, whole }, open) {
 /**
  * Returns the bytes in use after two garbage collections. The first collection frees unused arrays in the background, and the
  * second one waits for that. `external` already includes the typed arrays. A key is a new string for each check, as in a real
- * request, so a contender that keeps the string pays for it.
+ * request, so the string counts as used memory if the contender keeps it.
  */
 function heldBytes() {
   global.gc();

@@ -106,7 +106,8 @@ const peers = {
       return {
         check: (key) => limiter.limit(key),
         passed: (blocked) => !blocked,
-        // Its checks get slower as the log grows, and 10,000 of them would take a minute.
+        // This limiter's checks get slower as the log grows, and 10,000 checks would take a minute, so the entries are written
+        // directly.
         async record(key, count) {
           const now = Date.now() * 1000;
           const id = (i) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;

@@ -1,5 +1,6 @@
 /**
- * The goals as rows: the target, the measured figure, and whether it was reached. The goals for leases are in the scale suite.
+ * The goals as rows: the target, the measured figure, and whether the target was reached. The goals for leases are in the scale
+ * suite.
  */
 import { contenders, peerNames } from './contenders.mjs';
 

@@ -44,7 +44,7 @@ export async function startServer() {
     version: (await control.info('server')).match(/redis_version:(\S+)/)[1],
     spent: () => spentOn(control),
     usedMemory: async () => Number((await control.info('memory')).match(/used_memory:(\d+)/)[1]),
-    /** Bytes of a key by MEMORY USAGE, averaged over some keys. */
+    /** Average size of a key, in bytes, as MEMORY USAGE reports it for a sample of the keys. */
     async keySize() {
       const [, keys] = await control.scan(0, 'COUNT', SAMPLE);
       const sizes = await Promise.all(keys.map((key) => control.memory('USAGE', key, 'SAMPLES', 0)));

@@ -1,4 +1,4 @@
-/** The goals as rows: the target, the measured figure, and whether it was reached. */
+/** The goals as rows: the target, the measured figure, and whether the target was reached. */
 import { contenders } from './nodes.mjs';
 
 const verdict = (isReached) => (isReached ? 'reached' : 'missed');

@@ -24,6 +24,6 @@ export const phases = {
   open,
   // These phases are long enough that most checks find a key that was checked before, and code that V8 has optimized.
   keys: { ...open, keys: 1000, span: 2000 },
-  // In one process, each check waits for the previous one.
+  // Each check starts only after the previous one was answered.
   single: { ...open, keys: 1000, inFlight: 1, span: 2000 },
 };

@@ -1,4 +1,4 @@
-/** Records the hits that were allowed, and finds the largest excess over a bucket's bound in any window. */
+/** Records the hits that were allowed, and finds by how many units they exceed a bucket's bound in the worst window. */
 
 /** Milliseconds of the machine's monotonic clock, which is the same in all processes. */
 export function now() {

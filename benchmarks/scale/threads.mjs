@@ -13,7 +13,7 @@ const contenders = {
   'shared 2': { threads: 2, isShared: true },
 };
 const OPEN = { limit: 1e9, per: '1s' };
-/** A limit that is not replenished and that each thread alone would reach. */
+/** A limit that each thread would reach by itself, and that is not replenished during the measurement. */
 const LIMIT = 100_000;
 const workloads = {
   hot: { limits: OPEN, keys: 1 },

@@ -17,7 +17,7 @@ export function open(url) {
     process.exit(1);
   });
   const policies = { requests: '10000/h sliding-log', tokens: '60000/h sliding-log' };
-  // The default deadline is 200 ms, but these processes have only just started.
+  // The default deadline of 200 ms may be too short for a process that has just started.
   const limiter = createLimiter(policies, { name: 'llm', store: redis(client, { deadline: '5s' }) });
   return { client, limiter };
 }

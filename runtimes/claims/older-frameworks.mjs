@@ -1,4 +1,4 @@
-// Claims about the oldest versions of the frameworks that work with the middlewares: Fastify 4, Hono 3 and NestJS 10.
+// Claims about the oldest framework versions that work with the middleware: Fastify 4, Hono 3 and NestJS 10.
 import 'reflect-metadata';
 import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';

@@ -3,7 +3,7 @@ import { createLimiter, memory } from 'sluice';
 import { decideRemoteHits, remote } from 'sluice/remote';
 import { same, thrown } from './run.mjs';
 
-/** A server without a network. @param {number[]} sizes receives the number of hits of each request */
+/** A server that is called directly, without a network. @param {number[]} sizes receives the number of hits of each request */
 function serverWith(sizes) {
   const decide = decideRemoteHits(memory());
   return async (/** @type {string} */ _url, /** @type {{ body: string }} */ { body }) => {

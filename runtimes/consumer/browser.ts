@@ -1,4 +1,4 @@
-// Uses the entries that a page or a worker can use, without the types of Node. This file is only compiled, never run.
+// Uses the entries that a page or a worker can use, without Node's types. This file is only compiled, never run.
 import { createLimiter, type Decision } from 'sluice';
 import { withRateLimit } from 'sluice/fetch';
 import { limitedFetch } from 'sluice/http';

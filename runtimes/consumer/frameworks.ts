@@ -1,4 +1,4 @@
-// Uses the entries whose types refer to types of a framework. This file is only compiled, never run.
+// Uses the entries whose types refer to a framework's types. This file is only compiled, never run.
 import Fastify from 'fastify';
 import { Hono } from 'hono';
 import { createLimiter } from 'sluice';

@@ -1,4 +1,4 @@
-// Runs in Jest with ts-jest, which also checks the types. A NestJS application in CommonJS, as the Nest CLI creates it.
+// Tests a NestJS application in CommonJS, as the Nest CLI creates it. Runs in Jest with ts-jest, which also checks the types.
 import 'reflect-metadata';
 import { Controller, Get, type INestApplication, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';

@@ -78,7 +78,7 @@ function draw(bars, title, unit) {
   const full = sorted.findLast((value) => value <= middle * 8) ?? middle;
   const isOneRow = bars.every(({ name }) => name === bars[0]?.name);
   const kinds = bars.map(kindOf);
-  // If no other library is shown, all bars are ours.
+  // If no bar names Sluice, the chart does not compare libraries, and all of its bars are ours.
   const isAlone = !kinds.includes('own');
   const lines = bars.map(({ name, series, value, text }, i) => {
     const label = isOneRow ? series || name : bars[i - 1]?.name === name ? '' : name;

@@ -71,7 +71,7 @@ function firstSentence(markdown) {
 
 /** The text of a page, with links that work on the site. @param {string} page @param {string} base */
 function markdownOf(page, base) {
-  // Pictures are not copied.
+  // Links to pictures stay unchanged, because pictures are not copied.
   return textOf(page).replaceAll(/(?<!!\[[^\]]*)\]\(([^)\s]+)\)/g, (all, href) => {
     const target = targetOf(page, href);
     return target === undefined ? all : `](${base}${target.href.slice(1)})`;

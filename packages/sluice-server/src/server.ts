@@ -56,7 +56,7 @@ export interface ServerListener {
 export interface ServerOptions {
   /** YAML files, or folders that contain YAML files. */
   readonly config: readonly string[];
-  /** Lets several files define the same domain, and merges its descriptors. Default false. */
+  /** Whether several files may define the same domain, whose descriptors are then merged. Default false. */
   readonly mergeDomains?: boolean | undefined;
   /** Where the state of the limits is kept. */
   readonly store: StoreOptions;
@@ -70,8 +70,8 @@ export interface ServerOptions {
    */
   readonly adminTokens?: (() => readonly GivenToken[]) | undefined;
   /**
-   * HTTP and RESP only. If no token is configured, lets requests from this machine reset and block keys. The listener must be on a
-   * loopback address. Default false.
+   * HTTP and RESP only. Whether requests from this machine may reset and block keys if no token is configured. The listener must
+   * be on a loopback address. Default false.
    */
   readonly adminWithoutToken?: boolean | undefined;
   /**
@@ -118,7 +118,7 @@ export interface ServerOptions {
    * 0, which allows none.
    */
   readonly requestPolicies?: number | undefined;
-  /** Evaluates and counts limits as usual, but never denies a request. Default false. */
+  /** Whether to evaluate and count all limits as usual, but never deny a request. Default false. */
   readonly shadow?: boolean | undefined;
   /** Which details the metrics contain. */
   readonly metrics?: MetricsOptions | undefined;
@@ -175,7 +175,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const metrics = createMetrics(options.metrics);
   /** Nodes whose circuit breaker is open. On a cluster, each node has its own breaker. */
   const openBreakers = new Set<string | undefined>();
-  /** False until the store has been connected for the first time. Later failures open a breaker. */
+  /**
+   * False while a Redis client establishes its first connection. A failure after that first connection opens a breaker instead.
+   */
   let isConnected = true;
   const updateStoreUp = (): void => metrics.storeUp(isConnected && openBreakers.size === 0);
   const opened = await openStore(
@@ -185,7 +187,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
         const { type, node } = event;
         if (type === 'open') openBreakers.add(node);
         else openBreakers.delete(node);
-        // The store closes a breaker after an answer, which may arrive on another connection than the client's first one.
+        // A breaker closes only after the store has answered, which proves that the client is connected. The answer may have
+        // arrived on another connection than the client's first one.
         isConnected ||= type === 'close';
         updateStoreUp();
         const where = node === undefined ? {} : { node };

@@ -14,7 +14,7 @@ export interface StoreOptions {
   readonly url: string;
   /** Memory store only: maximum number of keys per limit. Default 1,000,000. */
   readonly maxKeys?: number | undefined;
-  /** Text before the names of all keys in the store. Servers with different prefixes count separately. Default: none. */
+  /** Prefix of the names of all keys in the store. Servers with different prefixes count separately. Default: none. */
   readonly keyPrefix?: string | undefined;
   /** Timeout for a check in the store, such as '200ms'. */
   readonly deadline?: string | undefined;
@@ -22,7 +22,7 @@ export interface StoreOptions {
   readonly onFailure?: FailureAnswer | undefined;
   /** Whether to answer repeated denials from this process's memory. Default false. */
   readonly denyCache?: boolean | undefined;
-  /** Lease units from the store. `nodes` is the approximate number of servers that share the store. */
+  /** If set, this server leases units from the store. `nodes` is the approximate number of servers that share the store. */
   readonly leases?: { readonly nodes: number } | undefined;
   /** Called when the circuit breaker opens and when it closes. */
   readonly onEvent?: ((event: BreakerEvent) => void) | undefined;
@@ -183,7 +183,7 @@ function hostOf(text: string): { host: string; port: number } {
 
 async function postgresClient(url: string, { onError }: ClientEvents): Promise<Client> {
   const { default: pg } = await loadOptional('this store', 'pg', () => import('pg'));
-  // With `query_timeout`, a query on a connection that hangs fails.
+  // `query_timeout` makes a query fail if its connection hangs.
   const pool = new pg.Pool({ connectionString: url, max: 10, query_timeout: 5000 });
   pool.on('error', onError);
   return [pool, () => pool.end()];

@@ -11,7 +11,7 @@ import type { Sheet } from './sheet.ts';
 
 export interface LaneLook {
   readonly palette: Palette;
-  /** The index of the run's bound that the middle band shows. */
+  /** Index in `run.bounds` of the rate that the middle band shows. */
   readonly bound: number;
   /**
    * The height of the middle band as a multiple of the limit. It is the same for all lanes, so that the lanes can be compared.

@@ -29,7 +29,7 @@ export function Figure({ chapter }: { readonly chapter: Chapter }) {
       font ||= `11px ${getComputedStyle(document.body).fontFamily}`;
       drawInstance(sheet, instance, { palette, windows: chapter.windows, font });
     };
-    // A change of theme needs a new palette.
+    // `dark` is a dependency, because a change of theme needs a new palette.
   }, [instance, chapter, dark]);
 
   useEffect(() => {

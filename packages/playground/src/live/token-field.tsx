@@ -1,4 +1,7 @@
-/** Stores the token on every keystroke, because the page renders every second and would otherwise erase the input. */
+/**
+ * The input field for the token. It stores the token on every keystroke, because the page renders every second and would
+ * otherwise erase the input.
+ */
 import { retryRefused, token } from './watch.ts';
 
 export function TokenField({ label }: { readonly label: string }) {

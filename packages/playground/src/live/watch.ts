@@ -42,7 +42,7 @@ export interface Snapshot {
   };
 }
 
-/** The rates per second at an instant. */
+/** Requests per second at an instant, by outcome. */
 export interface Point extends Counts {
   readonly at: Millis;
 }

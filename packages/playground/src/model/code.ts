@@ -134,7 +134,10 @@ function nameOf(limits: readonly string[], index: number): string {
   return limits.length === 1 ? 'api' : twins === 0 ? names[index] : `${names[index]}-${twins + 1}`;
 }
 
-/** Uses generated traffic if the command can generate it, and a file otherwise. */
+/**
+ * Writes the `sluice` commands that try these limits. The commands generate the traffic if they can, and otherwise read it from a
+ * file.
+ */
 function commands(state: State, log?: Recorded): string {
   const { limits, traffic, patience } = state;
   const { kind, rate, size, every, length, seed } = traffic;

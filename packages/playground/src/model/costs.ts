@@ -47,7 +47,7 @@ export function boundsOf(parts: readonly Part[], costs: Costs): readonly Bound[]
 
 /** Parses costs in a link, such as `1,4200`. Invalid numbers become 1. */
 export function readCosts(text: string): Costs {
-  // The text of a limit is too short for more policies than this.
+  // A limit's text is too short to contain more than 100 policies.
   const costs = text.split(',', 100).map((piece) => {
     const cost = piece.trim() === '' ? 1 : Number(piece);
     // Math.abs turns -0 into 0.

@@ -173,7 +173,10 @@ export function createRun(options: RunOptions): Run {
   };
 }
 
-/** How many requests can be charged to these units of each policy. Policies in which a request is free are ignored. */
+/**
+ * The number of requests that can be charged if each policy has the given number of units left. Policies in which a request costs
+ * nothing are ignored.
+ */
 function requestsIn(units: readonly number[], costs: Costs): number {
   if (costs.length === 0) return Math.min(...units);
   const requests = Math.min(...units.map((left, i) => (costs[i] > 0 ? left / costs[i] : Infinity)));

@@ -26,7 +26,7 @@ export interface TrafficOptions {
   readonly kind: TrafficKind;
   /** Requests per second. */
   readonly rate: number;
-  /** Requests per burst. For 'rogue', the script's requests per second. */
+  /** Requests per burst. For 'rogue', the requests per second of the rogue script. */
   readonly size: number;
   /** The time between bursts. For 'edge', the time of the window boundary. */
   readonly every: Millis;

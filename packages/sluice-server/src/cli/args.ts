@@ -7,7 +7,7 @@ import type { Address } from '../listeners/listener.ts';
 import { UsageError } from '../config/usage-error.ts';
 
 export interface Flag {
-  /** Placeholder for the flag's value in the help text. Undefined for a flag without a value. */
+  /** Placeholder for the flag's value in the help text. Undefined for a boolean flag, which has no value. */
   readonly value?: string;
   readonly many?: boolean;
   readonly help: string;
@@ -15,7 +15,7 @@ export interface Flag {
 
 export type Flags = Readonly<Record<string, Flag>>;
 
-/** Values that turn a flag without a value on or off in the environment. An empty variable counts as not set. */
+/** Values with which an environment variable turns a boolean flag on or off. An empty variable counts as not set. */
 const ON: readonly string[] = ['true', '1', 'yes', 'on'];
 const OFF: readonly string[] = ['false', '0', 'no', 'off', ''];
 
@@ -36,7 +36,7 @@ export class Args {
     return this.all(name).at(-1);
   }
 
-  /** Whether a flag without a value is set. */
+  /** Whether a boolean flag is set. */
   has(name: string): boolean {
     return ON.includes(this.text(name)?.toLowerCase() ?? '');
   }

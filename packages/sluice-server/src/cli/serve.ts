@@ -229,7 +229,7 @@ function deadlineOf(args: Args): string | undefined {
   return text;
 }
 
-/** Parses a duration, or 0. */
+/** Parses a duration, or the number 0, which needs no unit. */
 function timeOf(args: Args, flag: string): Millis | undefined {
   const text = args.text(flag);
   if (text === undefined) return undefined;
@@ -316,14 +316,15 @@ export async function serveCommand(argv: readonly string[]): Promise<number> {
   const args = readArgs(argv, SERVE_FLAGS, process.env);
   const options = serverOptions(args, process.env, process.stdout.isTTY === true);
   const [delay, timeout] = [millisOf(args, 'drain-delay') ?? 0, millisOf(args, 'drain-timeout') ?? 10_000];
-  // Installed before the server starts, because an unhandled signal would kill the process.
+  // The signal handlers are installed before the server starts, because an unhandled signal would kill the process.
   const stopRequested = stopSignal(options.log);
   let server: RunningServer | undefined;
   process.on('SIGHUP', () => void server?.reload());
   const starting = startServer(options).then((running) => {
     server = running;
   });
-  // A start can take forever, for example if a database accepts the connection but never answers.
+  // Starting can take forever, for example if a database accepts the connection but never answers. After a signal, the process
+  // waits for the start only until the drain timeout.
   await Promise.race([starting, stopRequested.then(() => sleep(timeout))]);
   await stopRequested;
   await server?.drain({ delay, timeout });

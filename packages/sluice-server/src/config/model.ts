@@ -162,7 +162,7 @@ export interface RuleLimit {
   readonly rate: Rate | undefined;
   /** The policies as written in the file. Undefined if the limit was written as a rate. */
   readonly text: string | undefined;
-  /** The policies that count requests. Undefined if `kind` is not 'rate', because nothing is counted then. */
+  /** The policies that count requests. Undefined if `kind` is 'unlimited' or 'blocked', because these kinds count nothing. */
   readonly policies: Policies | undefined;
   /**
    * How costs are charged. Rates use 'always', which also counts denied requests, as envoyproxy/ratelimit does. Policies use
@@ -177,6 +177,6 @@ export interface Rate {
   readonly requestsPerUnit: number;
   /** Unit of the window's length. */
   readonly unit: Unit;
-  /** Length of the window, in units. */
+  /** Length of the window, as a multiple of `unit`. */
   readonly multiplier: number;
 }

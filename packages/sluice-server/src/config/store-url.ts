@@ -2,7 +2,10 @@
 import { UsageError } from './usage-error.ts';
 
 const REDIS: readonly string[] = ['db', 'family'];
-/** Includes parameters that pg ignores although URLs of providers contain them: `channel_binding` and `connect_timeout`. */
+/**
+ * Includes `channel_binding` and `connect_timeout`, which pg ignores, because the URLs that database providers give out contain
+ * them.
+ */
 const POSTGRES: readonly string[] = [
   'application_name',
   'channel_binding',
@@ -28,7 +31,7 @@ const POSTGRES: readonly string[] = [
 
 /**
  * Throws a UsageError that names the first unknown parameter, but not its value, which may be a secret. Throws a URIError if the
- * question mark may be a part of a password.
+ * URL's first question mark may be part of a password.
  */
 export function checkParameters(url: string): void {
   const start = url.indexOf('?');

@@ -14,8 +14,8 @@ const SETTLE_TIME = 100;
 const CHECK_EVERY = 5000;
 
 /**
- * Calls `check` whenever the files may have changed; `check` must find out whether they did. Returns a function that stops
- * watching.
+ * Calls `check` whenever the files may have changed; `check` must find out whether they have changed. Returns a function that
+ * stops watching.
  */
 export function watchPaths(paths: readonly string[], check: () => void): () => void {
   let watchers = new Map<string, FSWatcher>();

@@ -2,7 +2,7 @@
 export interface BoundedCache<T> {
   get(id: string): T | undefined;
   set(id: string, value: T): T;
-  /** Number of entries. At most twice the `least` that the cache was created with. */
+  /** Number of entries. At most twice the number `least` with which the cache was created. */
   readonly size: number;
 }
 

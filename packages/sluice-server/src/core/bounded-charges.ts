@@ -31,7 +31,7 @@ export interface BoundedStore extends Store {
  * - A refund or release above this number, or a settlement that gives back more than this number, throws a CostError, because no
  *   charge can have been that high.
  * - A take or reservation above this number also throws, unless the policy itself denies it. In mode 'always', which also charges
- *   denied takes, the library limits the charge: it denies the key for at most one more window.
+ *   denied takes, the library limits the charge, so that the charge denies the key for at most one more window.
  * - A settlement is charged up to this number, because it reports what was really used.
  */
 export function boundCharges(store: Store, maxCost: number | undefined): BoundedStore {
@@ -65,7 +65,7 @@ export function boundCharges(store: Store, maxCost: number | undefined): Bounded
   }
 
   function apply(hit: Hit): MaybePromise<Decision> {
-    // The most frequent hit.
+    // A take of one unit is the most frequent hit. It skips the checks to save time.
     if (hit.cost === 1 && hit.verb === 'take' && !isRehearsal) return store.apply(hit);
     check(hit);
     if (hit.verb === 'reserve') checkDelay(hit);
@@ -128,7 +128,10 @@ function costError(
   return Object.assign(new SluiceError('ERR_COST', option, units, hint, words), { most });
 }
 
-/** Throws unless the turn is at most one window ahead. Without this bound, a client could book all future turns. */
+/**
+ * Throws if the longest delay that a reservation accepts is longer than the limit's longest window. Without this bound, a client
+ * could book all future turns.
+ */
 function checkDelay({ plan, span }: Hit): void {
   const longest = longestWindow(plan.policies);
   if (longest > 0 && span > longest)
@@ -150,9 +153,9 @@ function windowOf({ window, per = window }: PlacedPolicy): Millis {
 }
 
 /**
- * Refunds a settlement's charge if the key would be denied for longer than one window and the time that the largest single charge
- * takes to be replenished. Without this refund, a client could deny a key forever by sending one settlement after another. Only
- * policies that carry overdrafts over to later windows are affected.
+ * Refunds a settlement's charge if the key would be denied for too long: longer than the sum of one window and the time in which
+ * the largest single charge is replenished. Without this refund, a client could deny a key forever by sending one settlement
+ * after another. Only policies that carry overdrafts over to later windows are affected.
  */
 function limitOverdraft(
   store: Store,

@@ -49,7 +49,7 @@ export interface CoreOptions {
   readonly keepsKeys?: boolean | undefined;
   /** The metrics that count the decisions. Default: a new set of counters. */
   readonly metrics?: Metrics | undefined;
-  /** Evaluates and counts limits as usual, but never denies a request. Default false. */
+  /** Whether to evaluate and count all limits as usual, but never deny a request. Default false. */
   readonly shadow?: boolean | undefined;
   /**
    * The maximum number of units that one call may charge or give back, for each policy. Default: the policy's limit. Takes above
@@ -81,7 +81,9 @@ export interface CoreVerbs {
   refund(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
   /** Frees places that the key holds under a concurrency limit. Units that other policies charged are not given back. */
   release(limit: LimitRef, key: string, options?: AskOptions): MaybePromise<Decision>;
-  /** Corrects a charge to what was used: charges the difference, even if that overdraws the key, or gives it back. */
+  /**
+   * Corrects a charge to what was used: charges the difference, even if the key is then overdrawn, or gives the difference back.
+   */
   settle(limit: LimitRef, key: string, options: Settlement): MaybePromise<Decision>;
   /** Denies all takes of the key for `duration`, even if the limit would allow them. */
   block(limit: string, key: string, duration: Duration): MaybePromise<Decision>;
@@ -114,8 +116,9 @@ export interface Core extends CoreVerbs {
     hitsAddend?: number,
   ): MaybePromise<RateLimitAnswer>;
   /**
-   * Takes from several keys, of the same or different limits. All of them are charged, or none. The decision's `atomic` says
-   * whether they were decided in one step. Items of limits in shadow mode never deny the others.
+   * Takes from several keys, of the same or different limits. Either all keys are charged, or none is. The decision's `atomic`
+   * says whether the store decided on all keys in one step. An item whose limit is in shadow mode never prevents the other items
+   * from being charged.
    */
   takeMany(items: readonly ManyItem[]): MaybePromise<ManyVerdict>;
   /**
@@ -159,7 +162,7 @@ export class UnknownLimit extends Error {
   }
 }
 
-/** Opens the limits of a configuration. The core owns the store from then on. */
+/** Opens the limits of a configuration. The core takes ownership of the store. */
 export function createCore(config: Config, options: CoreOptions): Core {
   const { metrics = createMetrics(), shadow: isShadow = false, keepsKeys = true } = options;
   const { maxCost, requestPolicies = 0 } = options;
@@ -224,7 +227,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
     return chain(takeParts(enforced.map(partOf)), (made): ManyVerdict => {
       for (const [i, { limit, key }] of enforced.entries()) {
         const decision = made.decisions[i];
-        // If one item was denied, nothing was taken from the others, so they are not counted.
+        // If one item was denied, the other items were not charged, so their decisions are not counted.
         if (made.allowed || !decision.allowed) metrics.decided(labelOf(limit), key, decision, isShadow);
       }
       return made.allowed || !isShadow ? made : { ...made, allowed: true, retryAfter: 0, shadowed: true };
@@ -232,8 +235,8 @@ export function createCore(config: Config, options: CoreOptions): Core {
   }
 
   /**
-   * Takes from each item whose limit is in shadow mode, or only peeks if the other items were denied, and adds these decisions to
-   * `made`.
+   * Charges the items whose limits are in shadow mode, or only peeks at their keys if the other items were denied, and adds the
+   * decisions on these items to `made`.
    */
   function withShadowed(
     items: readonly ManyItem[],
@@ -310,7 +313,8 @@ export function createCore(config: Config, options: CoreOptions): Core {
       try {
         await runInSlices(next.opening);
       } catch (error) {
-        // The previous limits stay in use. Release the names of the new ones, so that the next configuration can use them.
+        // The previous limits stay in use. Release the names of the new limits, so that the next configuration can use these
+        // names.
         runWhole(freeNames(next));
         throw error;
       }

@@ -56,7 +56,7 @@ export interface CurrentLimit {
   readonly name: string | undefined;
   /** Requests allowed in each window. */
   readonly requestsPerUnit: number;
-  /** Length of the window. Undefined if Envoy has no unit for it. */
+  /** Length of the window. Undefined if Envoy has no unit of this length. */
   readonly unit: Unit | undefined;
 }
 
@@ -273,7 +273,7 @@ function hit(
   isRefund: boolean,
 ): MaybePromise<Decision> {
   if (isRefund) return limiter.refund(subject, cost);
-  // Faster, because there are no options to validate.
+  // A call without options is faster, because there is nothing to validate.
   return cost === 1 && mode === 'whole' ? limiter.take(subject) : limiter.take(subject, { cost, mode });
 }
 

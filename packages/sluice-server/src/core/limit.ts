@@ -25,7 +25,7 @@ export interface AskOptions {
   readonly cost?: CostOptions['cost'];
   /** Tier whose policies apply. Default: the limit's own policies. */
   readonly tier?: string | undefined;
-  /** How to charge a cost that does not fit. Default: the limit's mode. */
+  /** How to charge a cost that is higher than the remaining units. Default: the limit's mode. */
   readonly mode?: Mode | undefined;
   /** How much of each policy a take must leave free. Default 0. */
   readonly keep?: CostOptions['keep'];

@@ -2,13 +2,11 @@
 import { createLimiter, type Millis, type Store } from 'sluice';
 import { type Limit, openLimit } from './limit.ts';
 
-/** The name that stands for these limits in metrics and in the `limits` of a token. */
+/** The name for all limits that requests contain, in metrics and in the `limits` of a token. */
 export const REQUEST_POLICIES = 'policies';
-/** Maximum length of the text, which becomes a part of names in the store. */
+/** Maximum length of the policies' text, which becomes a part of names in the store. */
 const MAX_TEXT = 200;
-/**
- * If a limit gets no call for this many of its windows, all of its keys are fully replenished, even those that were overdrawn.
- */
+/** Number of windows without a call after which all keys of a limit are fully replenished, even keys that were overdrawn. */
 const IDLE_WINDOWS = 4;
 
 /** Thrown if a request contains policies that cannot be used. The message is meant for the client. */
@@ -78,7 +76,7 @@ export function openRequestPolicies(
       }
       if (text.length > MAX_TEXT)
         throw new PoliciesRefused('too-long', `policies must have at most ${MAX_TEXT} characters`);
-      // Validates the text before `makeRoom` closes another limit for it.
+      // This call throws if the text is invalid, before `makeRoom` closes another limit.
       const window = longestWindowOf(text, store);
       makeRoom();
       const limit = openLimit({ ...PLAIN, name: `${REQUEST_POLICIES}:${text}`, policies: text, text }, store);

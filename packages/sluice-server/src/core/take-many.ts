@@ -1,9 +1,9 @@
-/** Takes from several keys of several limits. All of them are charged, or none. */
+/** Takes from several keys of several limits. Either all keys are charged, or none is. */
 import { createLimiter, type Decision, type ManyDecision, type ManyItem, type MaybePromise } from 'sluice';
 import type { ManyPart } from './limit.ts';
 import { all, chain } from './maybe-promise.ts';
 
-/** Used only for its method `takeMany`. The policy never applies, because each item names its own limiter. */
+/** A limiter of which only the method `takeMany` is used. Its policy never applies, because each item names its own limiter. */
 const limiter = createLimiter('1/s');
 
 /** Some keys have an override that decides without the store. If such an override denies a key, nothing is charged. */

@@ -11,8 +11,8 @@ interface Request {
 }
 
 /**
- * Returns the fields that envoyproxy/ratelimit sends with RESPONSE_DYNAMIC_METADATA. Returns undefined if none of the request's
- * descriptors is in quota mode or has metadata, because building the fields takes time.
+ * Returns the fields that envoyproxy/ratelimit sends with RESPONSE_DYNAMIC_METADATA. To save time, returns undefined if none of
+ * the request's descriptors is in quota mode or has metadata.
  */
 export function dynamicMetadataOf(
   { domain, descriptors, hitsAddend }: Request,

@@ -68,7 +68,7 @@ export type GivenToken = string | Token;
 
 /** What a client may do. */
 export interface Grant {
-  /** Who the client is, for logs and error messages. Never the secret. */
+  /** Describes the client in logs and error messages. Never contains the secret. */
   readonly who: string;
   readonly verbs?: readonly TokenVerb[] | undefined;
   readonly limits?: readonly string[] | undefined;

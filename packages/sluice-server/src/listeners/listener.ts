@@ -48,7 +48,7 @@ export interface ListenerOptions {
   readonly log: Log;
   /** Records spans. Undefined if no spans are recorded. */
   readonly tracer?: Tracer | undefined;
-  /** Whether load balancers should send requests here: not while the server starts, and not while it drains. */
+  /** Returns whether load balancers should send requests to this server. False while the server starts and while it drains. */
   readonly isHealthy: () => boolean;
   /** Whether to accept hits from the library's store `remote`; HTTP only. Default false. */
   readonly remote?: boolean | undefined;

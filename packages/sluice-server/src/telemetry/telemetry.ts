@@ -22,7 +22,7 @@ export interface TelemetryOptions {
 
 export interface Telemetry {
   readonly tracer: Tracer | undefined;
-  /** Starts pushing. Returns a function that pushes once more and stops. */
+  /** Starts pushing metrics. Returns a function that pushes the metrics once more and then stops. */
   pushMetrics(families: () => readonly Family[]): () => Promise<void>;
   endSpans(): Promise<void>;
 }

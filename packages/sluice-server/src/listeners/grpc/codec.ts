@@ -95,7 +95,7 @@ function decodeEntry(bytes: Buffer, start: number, end: number): Entry | undefin
   return { key, value };
 }
 
-/** Responses with more statuses are encoded by proto-loader. */
+/** Maximum number of statuses in a response that is encoded here. proto-loader encodes responses with more statuses. */
 const MAX_STATUSES = 32;
 /** The buffer in which responses are encoded. It is large enough, because a status or header takes at most 45 bytes. */
 const scratch = Buffer.allocUnsafe(4096);
@@ -134,7 +134,7 @@ function writeStatus(from: number, status: Status): number {
   return closed(BYTES_4, start, writeNumber(start, NUMBER_1, durationUntilReset.seconds));
 }
 
-/** Writes the tag and the length of a message, which has fewer than 128 bytes, into the two bytes before it. */
+/** Writes the tag and the length of a message, which has fewer than 128 bytes, into the two bytes before the message. */
 function closed(tag: number, start: number, end: number): number {
   scratch[start - 2] = tag;
   scratch[start - 1] = end - start;

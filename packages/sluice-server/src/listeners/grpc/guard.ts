@@ -54,7 +54,8 @@ export function guardSessions(server: Server, options: ListenerOptions): void {
     if (allowed || condemned.has(session)) return;
     condemned.add(session);
     warn(client);
-    // Deferred, because destroying a session while Node reads from it can fail a Node assertion and crash the process.
+    // The session is destroyed later, because destroying a session while Node reads from it can fail a Node assertion and crash
+    // the process.
     setImmediate(() => session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM));
   }
 

@@ -56,7 +56,7 @@ export function readJson(
   });
 }
 
-/** Most bodies arrive in one chunk. */
+/** Joins the chunks of a body. Most bodies arrive in one chunk, which is not copied. */
 function textOf(first: Buffer | undefined, others: readonly Buffer[]): string {
   if (first === undefined) return '';
   return (others.length === 0 ? first : Buffer.concat([first, ...others])).toString('utf8');

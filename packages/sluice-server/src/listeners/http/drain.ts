@@ -2,7 +2,10 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 
-/** Milliseconds that an idle connection stays open while draining. The next response tells the client to close the connection. */
+/**
+ * Milliseconds that an idle connection stays open while draining. If a request arrives in this time, its response tells the
+ * client to close the connection.
+ */
 const DRAIN_GRACE = 1000;
 
 /**
@@ -36,7 +39,7 @@ export async function closeConnections(
   clearTimeout(idle);
   clearInterval(sweep);
   clearTimeout(cut);
-  // Also stops the timer with which Node checks request timeouts.
+  // This call also stops the timer with which Node checks request timeouts.
   server.close();
 }
 

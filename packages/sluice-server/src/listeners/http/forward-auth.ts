@@ -47,7 +47,10 @@ export function forwardAuthRoute(core: Core, options: Options): Route {
     };
   }
 
-  /** An IPv6 subscriber has a whole prefix of addresses, so the key of an address is its prefix, as in the library. */
+  /**
+   * Returns the key in the header. An IPv6 address is replaced by its prefix, as in the library, because a subscriber can use all
+   * addresses with that prefix.
+   */
   function keyIn(request: IncomingMessage): string | undefined {
     const key = headerOf(request, keyHeader);
     return key !== undefined && isIP(key) > 0 ? clientAddress({ headers: {}, remoteAddress: key }) : key;
@@ -71,8 +74,8 @@ export function forwardAuthRoute(core: Core, options: Options): Route {
 }
 
 /**
- * Throws a UsageError unless the header can contain a key or a limit. Proxies append to X-Forwarded-For and Forwarded, so clients
- * could choose their own key.
+ * Throws a UsageError unless the header can contain a key or a limit. X-Forwarded-For and Forwarded are rejected, because proxies
+ * only append to them, so clients could choose their own key.
  */
 export function checkHeaderName(flag: string, name: string | undefined): void {
   if (name === undefined) return;
@@ -104,7 +107,7 @@ function headerOf(request: IncomingMessage, name: string | undefined): string | 
   return value === undefined ? undefined : utf8In(name, value);
 }
 
-/** Node reads headers as Latin-1. */
+/** Decodes the value of a header as UTF-8, because Node decodes headers as Latin-1. */
 function utf8In(name: string, value: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(value, 'latin1'));

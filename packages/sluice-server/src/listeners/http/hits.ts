@@ -21,7 +21,7 @@ export function hitsRoute({ store }: Core, log: Log): Route {
     method: 'POST',
     verb: 'store',
     async answer(_request, _query, body, grant) {
-      // Rejects if the body is invalid.
+      // `decide` rejects if the body is invalid.
       const answers = await decide(body);
       const [plans, hits] = body as Asked;
       for (const [plan, verb, key] of hits)

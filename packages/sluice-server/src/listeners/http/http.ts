@@ -154,8 +154,8 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
     async drain(timeout) {
       await drainBacklog(server);
       const closed = stopListening(server);
-      // Set only after the server has stopped listening, because a client that is told to close its connection would connect
-      // again.
+      // `isDraining` is set only after the server has stopped listening. Otherwise, a client that is told to close its connection
+      // would connect to this server again.
       isDraining = true;
       await closeConnections(server, unused, closed, timeout);
     },

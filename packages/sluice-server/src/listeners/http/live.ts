@@ -44,7 +44,7 @@ interface Sampling {
 
 const MAX_STREAMS = 64;
 const MAX_DENIED = 20;
-/** A reader that misses more consecutive snapshots than this is disconnected. */
+/** Maximum number of consecutive snapshots that a reader may miss before it is disconnected. */
 const MAX_MISSED = 30;
 const TYPE = 'text/event-stream';
 
@@ -121,7 +121,7 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
     configEvent = eventOf('config', config());
     sendConfig(stream);
     timer ??= setInterval(tick, every).unref();
-    // A write may fail after the client has disconnected. The 'close' event handles that.
+    // A write may fail after the client has disconnected. The error is ignored, because the 'close' handler removes the stream.
     response.on('error', () => {});
     response.on('close', () => {
       streams.delete(stream);

@@ -20,8 +20,9 @@ export interface Route {
   /** The verb that a client needs to use the route. Undefined for a route that is open to everyone. */
   readonly verb: TokenVerb | undefined;
   /**
-   * Whether the request has a header that no web page can make a browser send to another site. A proxy may have copied the other
-   * headers, such as Origin, from its client. Default: no request has.
+   * Whether the request has a header that no web page can make a browser send to another site, so that it must come from a proxy.
+   * The origin of such a request is not checked, because the proxy may have copied its Origin header from a client. Default:
+   * every origin is checked.
    */
   isFromProxy?(request: IncomingMessage): boolean;
   /**

@@ -45,8 +45,8 @@ export interface Connection {
   checkTimeouts(now: Millis): void;
   /**
    * Serves the client for another `grace` ms. Then answers everything that has arrived, stops reading and closes the connection.
-   * If the client keeps sending, the connection stops reading after twice the grace period or, if it cannot keep up with the
-   * client, another `lastReads` ms later.
+   * If the client keeps sending, the connection stops reading after twice the grace period or, if the server cannot keep up with
+   * the client, another `lastReads` ms later.
    */
   drain(grace: Millis, lastReads: Millis): void;
 }
@@ -55,7 +55,7 @@ export interface Connection {
 const MAX_WAITING = 1000;
 /** Maximum size, in bytes, of the replies that wait for an earlier reply. */
 const MAX_HELD = 1024 * 1024;
-/** Size, in bytes, at which replies are written before the turn ends. */
+/** Once the pending replies have this size, in bytes, they are written before the turn of the event loop ends. */
 const WRITE_AT = 64 * 1024;
 /**
  * Milliseconds that the client has to read the last reply and close the connection. Resetting the connection would discard that
@@ -105,7 +105,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   const waiting: Slot[] = [];
   const replies = createReplyCounter(service);
   let known = UNKNOWN;
-  /** Bytes of replies in `waiting`. */
+  /** Total size of the replies in `waiting`, in bytes. */
   let held = 0;
   /** Replies to write next. */
   let out = '';
@@ -119,7 +119,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   /** Whether the last round has taken so long that the client seems to send commands without end. */
   let isOverdue = false;
   let isAwaitingQuiet = false;
-  /** Whether the connection was blocked since `awaitQuiet` was last called, so that unread commands may be waiting. */
+  /** Whether the connection was blocked since `awaitQuiet` was last called, which means that unread commands may be waiting. */
   let wasBlocked = false;
   /** Number of times that input arrived. */
   let reads = 0;
@@ -265,9 +265,9 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   }
 
   /**
-   * Waits for two turns of the event loop, then stops reading if nothing has arrived. If the last round is overdue, it is enough
-   * that everything that has arrived was read. Node reads from all sockets in each turn, so everything that has arrived by then
-   * is answered, even if the process was stalled.
+   * Waits for two turns of the event loop, then stops reading if nothing has arrived. If the last round is overdue, stops reading
+   * even if input has arrived, unless the connection was blocked. Node reads from all sockets in each turn, so everything that
+   * arrived before these two turns is answered, even if the process was stalled.
    */
   function awaitQuiet(): void {
     if (isAwaitingQuiet) return;
@@ -300,7 +300,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     idle = setTimeout(() => socket.destroy(), LINGER).unref();
   }
 
-  /** Sends the reason and closes. A client that does not read it is disconnected after LINGER. */
+  /** Sends the reason and closes the connection. A client that does not read the reason is disconnected after LINGER. */
   function closeWith(reason: string): void {
     sendReply(failure('ERR', reason));
     session.isClosing = true;

@@ -122,7 +122,8 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
-      // Reading takes at most three quarters of the time. The rest is for the last replies, before open connections are cut.
+      // Connections read for at most three quarters of `timeout`. In the last quarter, they send their last replies. Connections
+      // that are still open after `timeout` are cut.
       drainConnection = (connection) => connection.drain(Math.min(DRAIN_GRACE, timeout / 4), timeout / 4);
       for (const connection of connections) drainConnection(connection);
       const cut = setTimeout(() => {

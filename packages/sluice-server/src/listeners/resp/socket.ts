@@ -12,7 +12,7 @@ import { Socket } from 'node:net';
 const shared: Buffer | undefined =
   process.platform === 'win32' ? undefined : Buffer.allocUnsafeSlow(64 * 1024);
 
-/** Passes input to `onText`, one character per byte. Returns the socket to use from then on. */
+/** Passes input to `onText`, one character per byte. Returns the socket to use instead of `given`. */
 export function readWithSharedBuffer(given: Socket, onText: (text: string) => void): Socket {
   const handle = shared === undefined || 'encrypted' in given ? undefined : detachHandle(given);
   if (handle === undefined || shared === undefined) {

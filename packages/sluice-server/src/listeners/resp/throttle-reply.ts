@@ -47,7 +47,8 @@ export function encodeReply(reply: ClThrottleReply): string {
     previous.text.charCodeAt(0);
     return previous.text;
   }
-  // Joins few parts, because V8 keeps a concatenation as a tree and walks that tree again when the reply is written.
+  // The reply is joined from few parts, because V8 keeps a concatenation as a tree and walks that tree again when the reply is
+  // written.
   const middle = retryAfter === -1 ? '\r\n:-1\r\n:' : `\r\n:${retryAfter}\r\n:`;
   const text = `${headOf(limited, limit)}${remaining}${middle}${resetAfter}\r\n`;
   previous.limited = limited;

@@ -38,7 +38,7 @@ function askedOf(name: string, words: readonly string[], reply: string): Asked {
   return { limit, key, outcome: limited ? 'denied' : 'allowed' };
 }
 
-/** Copies a word, because spans are queued and must not keep the input that the word is a slice of. */
+/** Copies a word. A word is a slice of the input, and a queued span must not keep the whole input in memory. */
 function copyOf(word: string | undefined): string | undefined {
   return word === undefined ? undefined : Buffer.from(word, 'latin1').toString('utf8');
 }

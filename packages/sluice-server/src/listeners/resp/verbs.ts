@@ -1,4 +1,4 @@
-/** The commands for limits of the configuration besides THROTTLE: one per verb, such as THROTTLE.REFUND, and THROTTLE.MANY. */
+/** All commands for configured limits except THROTTLE: one command per verb, such as THROTTLE.REFUND, and THROTTLE.MANY. */
 import type { Decision, MaybePromise } from 'sluice';
 import type { Core } from '../../core/core.ts';
 import type { Booking } from '../../core/limit.ts';

@@ -10,7 +10,7 @@ export interface Quantiles {
   readonly max: Millis;
 }
 
-/** Units per millisecond. Below eight units, each unit has its own bucket. */
+/** Durations are counted in units of 1/4096 ms. Below eight of these units, each unit has its own bucket. */
 const UNITS = 4096;
 const MAX_UNITS = 2 ** 31 - 1;
 const BUCKETS = 232;

@@ -44,8 +44,8 @@ const PATIENCE: Millis = 2000;
 const USUAL_TIMEOUT: Millis = 10_000;
 
 /**
- * Starts pushing. Returns a function that pushes once more and stops. A failed push is logged; the next push sends the same
- * counters again.
+ * Starts pushing metrics. Returns a function that pushes the metrics once more and then stops. A failed push is logged; the next
+ * push sends the same counters again.
  */
 export function pushMetrics(
   families: () => readonly Family[],
@@ -56,7 +56,7 @@ export function pushMetrics(
   // The exporter itself reads OpenTelemetry's environment variables for endpoint, headers, timeout, compression and certificates.
   const exporter = new OTLPMetricExporter({
     ...(endpoint !== undefined && { url: `${endpoint.replace(/\/+$/, '')}/v1/metrics` }),
-    // The exporter retries until the timeout. A push must end before the next one starts.
+    // The exporter retries until the timeout, and a push must end before the next push starts.
     ...(every < USUAL_TIMEOUT && { timeoutMillis: every }),
   });
   const reader = new PeriodicExportingMetricReader({
