@@ -7,7 +7,7 @@ import { StoreUnavailable } from '../../internal/errors.ts';
 
 /** A caller that waits for a round. */
 export interface Waiting {
-  /** When the caller stops waiting. From then on, its hits are not tried again, even if other hits of its round are. */
+  /** When the caller stops waiting. From then on, its hits are not tried again, even if other hits of the same round are. */
   readonly due: Millis;
   readonly reject: (error: unknown) => void;
 }

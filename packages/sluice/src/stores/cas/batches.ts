@@ -11,7 +11,8 @@ const SIZE = 200;
 /** Number of calls that may be under way. The server works on one call while the client decides the hits of another. */
 const CALLS = 2;
 /**
- * A call that takes longer than this no longer delays other calls, because its connection may be dead or its row may be locked.
+ * A call that takes longer than this, in milliseconds, no longer delays other calls, because its connection may be dead or one of
+ * its rows may be locked.
  */
 const PATIENCE: Millis = 100;
 

@@ -22,8 +22,8 @@ export interface CasService<Version = unknown> {
     expiresInMs: Millis,
   ): MaybePromise<boolean>;
   /**
-   * Reads several different keys in one call and returns the results in the order of the keys. Optional. Makes checks of many
-   * keys cheaper.
+   * Reads several different keys in one call and returns the results in the order of the keys. Optional. With `getMany`, checks of
+   * many keys need fewer calls.
    */
   getMany?(keys: readonly string[]): MaybePromise<readonly (CasFound<Version> | undefined | null)[]>;
   /**
@@ -32,8 +32,8 @@ export interface CasService<Version = unknown> {
    */
   putMany?(puts: readonly CasPut<Version>[]): MaybePromise<readonly boolean[]>;
   /**
-   * Writes several different keys in one atomic step and returns true, or writes nothing and returns false if one of them no
-   * longer has its version. Optional. With it, `takeMany` charges all keys or none in one atomic step.
+   * Writes several different keys in one atomic step and returns true, or writes nothing and returns false if one of the keys no
+   * longer has the given version. Optional. With `putAll`, `takeMany` charges all keys or none in one atomic step.
    */
   putAll?(puts: readonly CasPut<Version>[]): MaybePromise<boolean>;
   /**
@@ -89,7 +89,7 @@ export function casStore<Version>(
 
 /**
  * Creates a store on a service that Sluice provides. `what` is the name of the store's function in error messages, and `backend`
- * identifies the place where the service keeps its rows. `isPerRequest` is the same as for `guarded`.
+ * identifies the place where the service keeps its rows. `isPerRequest` has the same meaning as in `guarded`.
  */
 export function serviceStore<Version>(
   what: string,
@@ -110,7 +110,7 @@ export function rowsOn<Version>(
   clock: { now(): Millis } | undefined,
   sharesCalls: boolean,
 ): Rows {
-  // A service may throw synchronously. An async function turns that into a rejection.
+  // A service may throw synchronously. An async function turns the exception into a rejection.
   const getOne = async (key: string) => service.get(key);
   const putOne = async ({ key, value, version, expiresInMs }: CasPut<Version>) =>
     service.put(key, value, version, expiresInMs);

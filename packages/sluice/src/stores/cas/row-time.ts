@@ -32,8 +32,8 @@ export function rowTimes(about: object): (key: string, written: Millis, now: Mil
     if (written <= now) return now;
     if (written - now > SUSPICIOUS) warnOfSkew(written - now, about);
     const seenAt = performance.now();
-    // True if no other process has written the row since this process last read it. The row's last write is then the one that
-    // was read, or was made by this process.
+    // True if no other process has written the row since this process last read it: the last write is the one that this process
+    // read, or was made by this process.
     const isContinued = last !== undefined && (written === last.written || written === last.time);
     const time = isContinued ? last.time + (seenAt - last.seenAt) : written;
     if (sightings.size >= REMEMBERED) sightings.delete(sightings.keys().next().value as string);

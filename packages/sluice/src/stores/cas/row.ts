@@ -1,12 +1,12 @@
 /**
- * Encodes a key's value as bytes, as float64 numbers in little-endian order:
+ * Encodes a key's value as bytes. The value consists of float64 numbers in little-endian order:
  *
  *   format  blocked-until  written  expires     then a section for each version of the limiter that uses the key:
  *   mark  length  expires  cells …              and for each variable-length row, its length and its cells
  *
  * The mark identifies the plan's signature, and a plan reads and writes only the section with its own mark. So two versions of a
- * limiter count independently of each other, and a manual block applies to both versions. `length` is the number of values after
- * it.
+ * limiter count independently of each other, and a manual block applies to both versions. `length` is the number of values that
+ * follow it in the section.
  */
 import type { Cells, Decision, Hit, Millis, Plan } from '../../engine/contract.ts';
 import { digest } from '../../internal/hash.ts';
@@ -117,7 +117,7 @@ function decideOnCopy(hits: readonly Hit[], stored: Cells | undefined, now: Mill
   return { decisions, change: finished(value, value[1], expires, now, keep) };
 }
 
-/** Whether the cells differ from the stored cells. If nothing is stored, all stored cells count as zero. */
+/** Whether the cells differ from the stored cells. If nothing is stored, each cell is compared with zero. */
 function isChanged(stored: Cells | undefined, value: Cells): boolean {
   for (let i = CELLS; i < value.length; i++) if (value[i] !== (stored?.[i] ?? 0)) return true;
   return false;

@@ -1,6 +1,6 @@
 /**
  * Takes from several rows in one step, either from all of them or from none. Reads the rows, decides in this process, and writes
- * the rows only if none of them has changed since.
+ * the rows only if none of them has changed since it was read.
  *
  * Takes that have a row in common wait while a round is under way, and the next round decides all of them with one read and one
  * write. So processes compete for rows, but callers within a process do not.
@@ -69,7 +69,7 @@ export function manyTaker(
     });
   }
 
-  /** Returns the first queue of these rows. If there is none, starts one. */
+  /** Returns the queue of the first row that has one. If none of the rows has a queue, starts one. */
   function queueFor(ids: readonly string[], now: Millis): Queue {
     let queue: Queue | undefined;
     for (const id of ids) {
@@ -142,7 +142,7 @@ export function manyTaker(
     const keys = await Promise.all(ids.map(async (id) => (isLong(id) ? digestOf(id) : id)));
     const getAll = (isSure: boolean) => Promise.all(keys.map(async (key) => rows.get(key, isSure)));
     let all = await getAll(mustRead);
-    // A row that is not remembered may exist nevertheless, and then the attempt would fail.
+    // A row that is not remembered may exist nevertheless, and the attempt would fail if it does. So all rows are read.
     if (all.some(({ sure, version }) => !sure && version === undefined)) all = await getAll(true);
     // All rows are decided for the same instant.
     const now = Math.max(...all.map((found) => found.now));
@@ -181,8 +181,8 @@ function isAllowed(decisions: readonly Decision[]): boolean {
 }
 
 /**
- * The rows to write. If there are any, rows on which an allowed take relies are also written, unchanged, because a write fails if
- * the version has changed.
+ * The rows to write. If there are any, the rows on which an allowed take relies are also written, unchanged, so that the whole
+ * write fails if one of these rows has changed since it was read.
  */
 function writesOf(copies: ReadonlyMap<string, Copy>): Write[] {
   const all = [...copies.values()];

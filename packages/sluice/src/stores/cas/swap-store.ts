@@ -1,6 +1,6 @@
 /**
- * A store on rows that support compare-and-swap: it reads a row, and writes the row only if it has not changed since. The engine
- * runs in this process.
+ * A store on rows that support compare-and-swap: it reads a row, and writes the row only if the row has not changed since it was
+ * read. The engine runs in this process.
  *
  * Hits of one key wait while a round is under way, and the next round decides all of them with one read and one write. So
  * processes compete for a row, but callers within a process do not.
@@ -70,8 +70,8 @@ interface Line {
 }
 
 /**
- * If `steady` is true, the time of a row never goes back, even if the clocks of several processes differ. `keep` is how long a
- * row is kept after it is fully replenished. `deadline` is how long a caller waits. After that, its hit is not tried again,
+ * If `steady` is true, the time of a row never goes back, even if the clocks of several processes differ. `keep` is how long a row
+ * is kept after it is fully replenished. `deadline` is how long a caller waits. After its deadline, a hit is not tried again,
  * because work for callers that have given up would delay the callers that still wait. If `sharesRounds` is false, each hit is
  * decided in a separate round.
  */
@@ -202,7 +202,7 @@ export function swapStore(
     );
   }
 
-  /** Makes another attempt after a conflict. Reads the row again for it. */
+  /** After a conflict, reads the row again and makes another attempt. */
   async function tryAgain(line: Line, key: string, batch: Pending[], lost: number): Promise<void> {
     if (lost > 1) await pause(lost);
     if (removeOverdue(batch)) find(line, key, batch, true, lost);

@@ -51,7 +51,8 @@ export function cleaner(clean: (limit: number) => MaybePromise<unknown>): (writt
 
   async function cleanUp(): Promise<void> {
     writes = 0;
-    // A runtime may cancel this call when a request ends, and then the next lines never run.
+    // The time is set before the call, because a runtime may cancel the call when a request ends, and the lines after the call
+    // then never run.
     nextCleaning = performance.now() + LONGEST;
     let cleaned: unknown;
     try {
