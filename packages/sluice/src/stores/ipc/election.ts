@@ -1,7 +1,7 @@
 /**
  * Elects the serving process, which is the first one that can bind the path. A socket file outlives the process that created it.
  * Only the process that holds the lock, a directory next to the socket, may remove a socket file on which no process answers.
- * Otherwise two processes could each remove the other's socket.
+ * Without the lock, two processes could each remove the other's socket.
  */
 import { mkdir, rm, rmdir, stat } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';

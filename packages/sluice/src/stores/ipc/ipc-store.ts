@@ -1,4 +1,4 @@
-/** The client side of ipc. It sends hits to the serving process, which may be this one. `resilient` handles all faults. */
+/** The client side of ipc. It sends hits to the serving process, which may be this process. `resilient` handles all faults. */
 import type { Socket } from 'node:net';
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import { systemClock } from '../../internal/clock.ts';
@@ -185,7 +185,7 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     socket.unref();
     socket.setEncoding('utf8');
     const read = lineReader((line) => {
-      // If this throws, the socket is destroyed, and this line is handled like all other unanswered lines.
+      // If `answersIn` throws, the socket is destroyed, and this line is handled like all other unanswered lines.
       const answers = answersIn(line);
       settle(sent.shift()?.hits ?? [], answers);
     });
@@ -196,7 +196,7 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
         socket.destroy();
       }
     });
-    // A 'close' event follows.
+    // This listener is empty, because a 'close' event follows, and its listener handles the failure.
     socket.on('error', () => {});
     socket.on('close', () => {
       forget(own);

@@ -3,8 +3,9 @@
  * state after a restart, a crash or SIGKILL. Only the serving process writes the file.
  *
  *   head     a line of JSON: the format, the seed of fingerprints, and the plans and number of cells of each table
- *   cells    the rows in use when the file was written, as float64
- *   lines    the changes since then, each as a line of JSON: [time, plans, hits, client, number of the client's line]
+ *   cells    the rows that were in use when the file was written, as float64
+ *   lines    the changes since the file was written, each as a line of JSON: [time, plans, hits, client, number of the client's
+ *            line]
  *
  * A line is written in one call before its answers are sent, so a decision whose answer has arrived is never lost. The file is
  * not flushed to disk, so it survives a crash of the process, but not of the machine.
@@ -146,7 +147,7 @@ export class Ledger {
     }
   }
 
-  /** Writes a new file and renames it over the old one, which a previous server may still hold open. */
+  /** Writes a new file and renames it over the old one, which the previous serving process may still have open. */
   #write(): void {
     const { path, inside, textOf } = this.#options;
     this.close();

@@ -1,4 +1,4 @@
-/** The side of ipc that decides on hits. Hits arrive as lines, and every connection gets its answers in order. */
+/** The server side of ipc, which decides on hits. Hits arrive as lines, and every connection gets its answers in order. */
 import { stat } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { MaybePromise } from '../../engine/contract.ts';
@@ -31,7 +31,7 @@ export async function serve(
     server.once('error', reject);
     // The socket is exclusive, because a worker of node:cluster would otherwise share it with all other workers.
     server.listen({ path, exclusive: true }, () => {
-      // Only now is it certain that no other process serves, and no hit can have been read yet.
+      // The state is loaded here, because it is now certain that no other process serves, and no hit can have been read yet.
       table.open();
       resolve();
     });

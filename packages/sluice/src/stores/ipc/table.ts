@@ -1,4 +1,4 @@
-/** The state of the serving process. It takes the hits of a line and returns their decisions. */
+/** The state of the serving process. It decides the hits of a line and returns the decisions. */
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import { allOrNoneOf } from '../../engine/all-or-none.ts';
 import type { Decision, Hit, Plan, Store } from '../../engine/contract.ts';
@@ -75,7 +75,8 @@ function recorded(
       const now = inside.now();
       const hits = lines.map((line) => hitFrom(line, planOf(texts[line[0]])));
       const decisions = allOrNoneOf(hits, (hit) => inside.apply(hit, now)) as Decision[];
-      // The file contains only what was actually taken, so that it can be replayed hit by hit.
+      // Only hits that may have changed a row are recorded, so that the file can be replayed hit by hit. If a hit was denied,
+      // nothing was taken for the others, so only the denied hit is recorded.
       const denied = decisions.findIndex(({ allowed }) => !allowed);
       const changes = lines.filter(
         (_, i) => (denied < 0 || i === denied) && mayChange(hits[i], decisions[i]),
