@@ -32,7 +32,7 @@ export function blockTable(maxKeys: number, seed: Int32Array): Table {
 const ASKED = 4;
 /**
  * Number of cells in the note at the end of a row. They contain the time until which the row is needed, and the row's eviction
- * weight per millisecond until then.
+ * weight per millisecond of the remaining time.
  */
 export const NOTE = 2;
 /** Verbs that may charge a key that has no row yet. */

@@ -49,7 +49,7 @@ export function isPlain(policy: PlacedPolicy): policy is Plain {
   return policy.algorithm.attempt !== undefined;
 }
 
-/** What `attempt` writes: the available units, and how long until the row is fully replenished. */
+/** The two numbers that `attempt` writes: the available units, and the time until the row is fully replenished. */
 const out: Cells = new Float64Array(2);
 /** Policies that have `attempt` have no variable-length rows. */
 const NO_ROWS: VariableRows = { get: () => out, put: () => 0 };
