@@ -1,5 +1,6 @@
 /**
- * Adapters for the supported clients. Each reduces a client to the one operation that the store needs, which is running a script.
+ * Adapters for the supported clients. Each adapter reduces a client to the one operation that the store needs, which is running a
+ * script.
  */
 import { warnOnce } from '../../internal/warn.ts';
 import { nodeIn } from './hash-slots.ts';
@@ -20,8 +21,8 @@ export interface Connection {
   /** Whether arguments and replies may be bytes. If false, they are exchanged in hexadecimal, which a string can hold. */
   readonly binary: boolean;
   /**
-   * Whether each call is an HTTP request of its own. Then calls never wait for each other, because on serverless platforms, a request
-   * ends together with the invocation that sent it.
+   * Whether each call is a separate HTTP request. If so, calls never wait for each other, because on serverless platforms, a
+   * request ends together with the invocation that sent it.
    */
   readonly isStateless?: boolean;
   evaluate(

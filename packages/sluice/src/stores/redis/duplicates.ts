@@ -13,7 +13,7 @@ import {
   nodeRedis3,
 } from './connections.ts';
 
-/** A duplicate, from when it is opened until it has ended. */
+/** The link to a duplicate. It exists from the time when the duplicate is opened until the duplicate has ended. */
 export interface Link {
   /** Resolves when commands can be sent. Rejects if the connection could not be established. */
   readonly ready: Promise<Connection>;
@@ -108,7 +108,7 @@ const IOREDIS = {
   monitor: false,
 };
 
-/** Options for duplicates of clusters of ioredis and iovalkey, which find the successor of a node by themselves. */
+/** Options for duplicates of ioredis and iovalkey cluster clients, which find the successor of a failed node by themselves. */
 const IOREDIS_CLUSTER = {
   clusterRetryStrategy: never,
   retryDelayOnFailover: 0,
@@ -124,7 +124,7 @@ export function ioredisSource(client: Client): Source {
   const duplicate = client['duplicate'] as (...args: unknown[]) => Client;
 
   function open(): Link {
-    // The database that select() chose later, if any.
+    // The database that the application chose with select() after it created the client, if any.
     const { select } = (client['condition'] ?? {}) as { select?: number };
     const own = cluster
       ? duplicate.call(client, [], IOREDIS_CLUSTER)

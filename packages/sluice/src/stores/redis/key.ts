@@ -17,9 +17,9 @@ export function keyOf(prefix: string, subject: string): string {
 }
 
 /**
- * Whether a subject needs no escaping. The hash tag ends at the first closing brace, so a subject that contains one would move to
- * the slot of the text before it. A NUL in front marks an escaped subject, so a subject that starts with a NUL must also be
- * escaped.
+ * Whether a subject needs no escaping. The hash tag ends at the first closing brace, so the slot of a subject that contains a
+ * closing brace would depend only on the text before the brace. A NUL in front marks an escaped subject, so a subject that starts
+ * with a NUL must also be escaped.
  */
 function isPlain(subject: string): boolean {
   return (
@@ -30,7 +30,9 @@ function isPlain(subject: string): boolean {
   );
 }
 
-/** Escapes a subject. Lone surrogates have no UTF-8 form, so two different ones would become the same key. */
+/**
+ * Escapes a subject. Lone surrogates have no UTF-8 form, so subjects that differ only in a lone surrogate would get the same key.
+ */
 function escaped(subject: string): string {
   if (subject.length > LONGEST) return `\0s${createHash('sha256').update(unitsOf(subject)).digest('hex')}`;
   if (!subject.isWellFormed()) return `\0x${unitsOf(subject).toString('hex')}`;

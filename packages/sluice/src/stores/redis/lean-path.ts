@@ -79,8 +79,8 @@ export function leanPath(layout: Layout): LeanPath {
 }
 
 /**
- * A condition that is true if the policy's cells are unsigned or signed with these numbers. It mirrors `isOwn` in
- * policy/inherit.ts.
+ * The source of a Lua condition that is true if the policy's cells are unsigned, or signed with the policy's own numbers. It
+ * mirrors `isOwn` in policy/inherit.ts.
  */
 function isOwn({ own }: Slot, k: number): string {
   const names = Object.keys(own);

@@ -1,5 +1,5 @@
 /**
- * The store's own connection, which is replaced by a new one when it has ended or become silent. A TCP connection whose other
+ * The store's own connection, which is replaced by a new one when it has ended or no longer answers. A TCP connection whose other
  * side is gone may never be closed. The only sign is that a call is not answered. Redis answers in order, so a call without an
  * answer means that nothing after it was answered on that connection either.
  *
@@ -14,11 +14,11 @@ import type { Link, Source } from './duplicates.ts';
 /** How long a call may stay unanswered before the next call is sent on a new connection. */
 const PATIENCE: Millis = 1000;
 /**
- * The upper bound of this wait. It starts at PATIENCE and doubles with each replacement, because a new connection does not help if
- * the server itself hangs.
+ * The maximum time that a call may stay unanswered. The time starts at PATIENCE and doubles with each replacement, because a new
+ * connection does not help if the server itself hangs.
  */
 const MOST_PATIENCE: Millis = 8000;
-/** A connection that lasted this long has worked, so the wait for the next one starts at PATIENCE again. */
+/** A connection that lasted this long has worked, so calls on the next connection may again stay unanswered only for PATIENCE. */
 const LASTED: Millis = 30_000;
 /** How long a replaced connection is kept for answers that may still arrive. */
 const LINGER: Millis = 30_000;
@@ -45,8 +45,8 @@ interface Line {
 export function renewed(source: Source): Connection & { close(): void } {
   let current: Line | undefined;
   /**
-   * The next connection of a cluster, which takes over once it is connected. A node that hangs may keep it from connecting while
-   * the other nodes still answer.
+   * The next connection of a cluster, which takes over once it is connected. The current connection is used until then, because a
+   * node that hangs may delay the next connection while the other nodes still answer.
    */
   let successor: Line | undefined;
   let patience = PATIENCE;
@@ -68,7 +68,8 @@ export function renewed(source: Source): Connection & { close(): void } {
       },
       () => {},
     );
-    // Not every client reports when it is closed, and an open connection of the store would keep the process alive.
+    // The store checks regularly whether the client was closed, because not every client reports that, and an open connection of
+    // the store could keep the process alive.
     watch ??= unref(setInterval(closeWithClient, WATCH));
     return line;
   }

@@ -43,11 +43,14 @@ interface Queue {
 
 /** Maximum number of hits per call, because the server does nothing else until the call returns. */
 const BATCH = 64;
-/** While this many calls are in flight, further hits wait for one to return and are then sent as a batch. */
+/** While this many calls are in flight, further hits wait until one of the calls returns, and are then sent as a batch. */
 const MAX_IN_FLIGHT = 2;
 /** The longest time that a hit waits for a call to return, in milliseconds. */
 const MAX_WAIT = 5;
-/** Maximum number of times that a call is sent again because its slot moves and the cluster client does not follow. */
+/**
+ * Maximum number of times that a call is sent again because its slot is moving to another node and the cluster client does not
+ * follow the redirect.
+ */
 const REDIRECTS = 20;
 
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, MAX_WAIT));

@@ -1,7 +1,7 @@
 /**
- * Turns the script's reply into decisions. The reply has the cells after each hit, and the engine computes the remaining units from
- * them, as it does for the memory store. This saves work on the server, and makes the Redis store and the memory store agree.
- * `lua/main.lua` describes the layout.
+ * Turns the script's reply into decisions. The reply contains the row's cells as they are after each hit, and the engine computes
+ * the remaining units from them, as it does for the memory store. This saves work on the server, and makes the Redis store and the
+ * memory store agree. `lua/main.lua` describes the layout.
  */
 import type { Cost, Decision, VariableRows, Hit, Plan } from '../../engine/contract.ts';
 import { costAt, isChargedCosts, isHolding } from '../../engine/charge.ts';
@@ -10,8 +10,8 @@ import { bookedDecision, decisionOf, heldDecision, policyState, unitsOf } from '
 import { StoreError } from '../../internal/errors.ts';
 
 /**
- * Outcomes of a hit: it passed, details follow, it was denied and the row follows in its stored form, or it passed and the row
- * follows in its stored form.
+ * Outcomes of a hit, in this order: the hit passed; the outcome is in the details that follow; the hit was denied, and the row
+ * follows in its stored form; the hit passed, and the row follows in its stored form.
  */
 const PASSED = '1'.charCodeAt(0);
 const DETAILED = '2'.charCodeAt(0);
@@ -74,7 +74,7 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
       for (let i = 0; i < width; i++) cells[i] = double();
       decision = describe(policies, cells, 0, now, NO_ROWS, block, allowed, taken, parts, askedFor(hit));
     }
-    // For a turn that was booked for later, the wait is until that turn.
+    // If a turn was booked for later, the decision's wait is the time until that turn.
     return delay > 0 ? bookedDecision(decision, delay) : decision;
   };
 }

@@ -110,7 +110,7 @@ export function layoutOf({ policies, slots, inherit }: Plan): Layout {
     return { ...slot, signature, own: numbered(signature.filter((name) => name !== 'kept_until')) };
   });
   const all = slots.map((policy): Slot => {
-    // Found by offset, because leased plans use different objects for the same policies.
+    // The slot is found by its offset, because leased plans use different objects for the same policies.
     const own = asked.find((slot) => slot.policy.offset === policy.offset);
     if (own !== undefined) return own;
     const width = policy.grows ? 0 : policy.algorithm.width(policy.params);

@@ -111,8 +111,8 @@ function scriptOf(text: string): Script {
 }
 
 /**
- * Replaces the names of constants with their values. A function that refers to a local of another function takes longer to
- * create, and Redis creates all functions again at each call.
+ * Replaces the names of constants with their values. As locals, they would make the script slower: a function that refers to a
+ * local outside it takes longer to create, and Redis creates all functions again at each call.
  */
 function withConstants(source: string): string {
   return source

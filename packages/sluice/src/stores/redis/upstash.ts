@@ -15,7 +15,9 @@ interface Response {
   readonly error?: string | undefined;
 }
 
-/** Text with which `@upstash/redis` appends the command, including the keys and the whole script, to the server's error. */
+/**
+ * The text that `@upstash/redis` inserts between the server's error and the command, which includes the keys and the whole script.
+ */
 const COMMAND = ', command was: ';
 /** Value of the authorization header if the client was created without a token. */
 const NO_TOKEN = /^Bearer (undefined|null|)$/;

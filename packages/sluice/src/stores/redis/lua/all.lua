@@ -65,7 +65,7 @@ for j = 1, #KEYS do
   if failure then return { err = failure } end
   if not passed then denied = denied or j end
 end
--- Sends the first denied hit as a take, so that a penalty policy counts the denial.
+-- If no hit is denied, takes all of them. Otherwise, takes only the first denied hit, so that a penalty policy counts the denial.
 for j = denied or 1, denied or #KEYS do
   local failure = decide(j, false)
   if failure then return { err = failure } end

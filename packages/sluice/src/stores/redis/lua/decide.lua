@@ -7,7 +7,8 @@ local function cost_of(policy, cost)
   return cost
 end
 
--- The units that must be available: the cost, plus what each policy must keep free. A policy whose cost in a table is 0 is ignored.
+-- The units that must be available: the cost, plus the units that each policy must keep free. A policy whose cost in a table is 0
+-- is ignored.
 local function needed_for(cost, keep_free)
   if not keep_free then return cost end
   local needed = {}
@@ -121,7 +122,7 @@ local function apply_other(verb, cost, span, block, keep_free)
     end
   end
 
-  -- Charges what was used beyond the charge, even if that overdraws the row.
+  -- Charges the units that were used in addition to those already charged, even if that overdraws the row.
   local function charge_rest()
     local most = 0
     for i = 1, #charged do
@@ -133,7 +134,7 @@ local function apply_other(verb, cost, span, block, keep_free)
 
   if verb == 'r' then return reserve() end
   local changed = verb == 'b'
-  -- A fresh row has nothing to give back, and stays fresh (see decide.ts).
+  -- A row in which nothing was recorded has nothing to give back, and is not changed (see decide.ts).
   local is_fresh = not is_any_used(slots) and not (inherit and is_any_signed())
   if (verb == 'f' or verb == 's' or verb == 'l' or verb == 'n') and not is_fresh then
     give_back()

@@ -27,7 +27,7 @@ local function load(key)
   end
 end
 
--- Reports the cells, from which the caller computes the rest.
+-- Reports the cells, from which the process that called the script computes the decision.
 local function report()
   return sub(row_bytes(), 9)
 end

@@ -10,7 +10,7 @@
 --         alone. Any other hit is a letter for the verb or mode, and the cost. A cost is a number, or a number for each
 --         policy, separated by commas. After a space, there may be a second part. For r (reserve), b (block) and a (take in
 --         mode 'always'), it is the span. For n (renew), f (refund), s (settle) and l (release), it is the instant of the
---         charge, if that is known, with @ in front of an instant that must be checked. After another space, there may be
+--         charge, if it is known, with @ in front of an instant that must be checked. After another space, there may be
 --         the units that each policy must keep free, separated by commas.
 --       Clients that exchange text instead of bytes send an x first and the head in hexadecimal. The reply to them is also
 --         in hexadecimal.

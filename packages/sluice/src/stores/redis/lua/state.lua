@@ -1,5 +1,5 @@
 -- State that the files of the full path share. Redis creates every function of a script again at each call, so functions that few
--- calls need are inside other functions.
+-- calls need are defined inside other functions and are created only when the outer function runs.
 
 -- The plan. script.ts writes these assignments.
 local policies, slots -- the policies that decide, in the plan's order; all policies with cells in the row, in row order

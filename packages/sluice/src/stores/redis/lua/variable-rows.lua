@@ -1,7 +1,9 @@
 -- Loads, reports and saves rows, like fixed-rows.lua, for plans with variable-length rows. The entries of such a row, pairs of
 -- (time, sum), stay in the value, where they are read and written one by one.
 local key_at_hand
-local base, section_size -- where this version's section begins in the value, nil if it has none; the number of bytes after its size
+-- `base` is where this version's section begins in the value, or nil if the value has no such section. `section_size` is the number
+-- of bytes that follow the section's size.
+local base, section_size
 local exists -- whether the key has a value
 local kept_until -- the latest expiry of all versions
 local HEADER -- bytes from the beginning of the frame to the first entry, if the section is the first
@@ -92,7 +94,7 @@ local function load(key)
       if found ~= mark and not (bytes >= 8 and bytes < 1e9) then return read_row(nil) end
       if found ~= mark then at = at + 11 + bytes end
     until found == mark
-    -- From here on, the bytes are where they would be if the section were the first.
+    -- Reads the section so that it starts at the same position in `value` as if it were the first section.
     value = call('GETRANGE', key, at - 18, at - 19 + HEADER)
   end
   if #value < HEADER then return read_row(nil) end
@@ -111,8 +113,10 @@ local function load(key)
   end
 end
 
--- The entries stay on the server, so the caller gets what the script computed from them. Per policy: the available units, the
--- wait for the cost (0 if the hit passed), and the time until the policy is fully replenished. Then, for each policy whose refill the caller does not know, the wait for one more unit. Last, if places are held, the instant at which the newest one was taken.
+-- The entries stay on the server, so the report contains numbers that the script computes from them. For each policy, these are
+-- the available units, the wait for the cost (0 if the hit passed), and the time until the policy is fully replenished. Then
+-- follows, for each policy whose refill the process that called the script does not know, the wait for one more unit. The last
+-- number, if places are held, is the instant at which the newest place was taken.
 local function report(cost, passed, changed)
   local numbers, more, taken_at = {}, {}, nil
   for i = 1, #policies do
@@ -124,7 +128,7 @@ local function report(cost, passed, changed)
     if not passed and (own ~= 0 or own == cost) then wait = algorithm.wait_for(p, c, now, own) end
     local n = #numbers
     numbers[n + 1], numbers[n + 2] = available, wait
-    -- After a change, lifetime() has already computed this.
+    -- After a change, lifetime() has already computed this time.
     numbers[n + 3] = changed and policy.clear or algorithm.clear_in(p, c, now)
     if policy.is_refill_unknown then
       more[#more + 1] = algorithm.wait_for(p, c, now, max(0, floor(available)) + 1)
