@@ -48,7 +48,7 @@ export interface RemoteOptions extends ResilientOptions {
 
 /**
  * Creates a store that sends its hits to a sluice-server, which was started with `--remote`. The server's store keeps the counts,
- * and the server's clock is the clock. It uses only `fetch`, so it runs on every runtime.
+ * and the server's clock provides the time. The store needs only `fetch`, so it runs on every runtime.
  */
 export function remote(url: string | URL, options: RemoteOptions = {}): Store<Promise<Decision>> {
   const {
@@ -66,7 +66,8 @@ export function remote(url: string | URL, options: RemoteOptions = {}): Store<Pr
     'fetch',
   ]);
   functions('remote', options, ['fetch']);
-  // A line break would end the header, and `fetch` rejects other characters only when it is called.
+  // The token is checked now, because a line break in it would end the header, and `fetch` rejects other invalid characters only
+  // when it is called.
   if (token !== undefined && (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)))
     throw new SluiceError('ERR_OPTIONS', 'remote.token', shape(token), '', 'must be text without spaces');
   const store = remoteStore({

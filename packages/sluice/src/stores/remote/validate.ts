@@ -29,7 +29,7 @@ const VERBS: ReadonlySet<unknown> = new Set<Verb>([
 ]);
 const MODES: ReadonlySet<unknown> = new Set<HitLine[4]>(['whole', 'partial', 'always', 'lease']);
 
-/** Returns the plans and hits in a request body. Throws if the body is anything else. */
+/** Returns the plans and hits in a request body. Throws if the body is not a valid request. */
 export function askFrom(body: unknown): Ask {
   if (!Array.isArray(body) || body.length < 2)
     throw invalid('body', body, 'must be a list of plans and hits');
@@ -111,7 +111,7 @@ function isPolicyLine(line: unknown, policies: number): boolean {
   );
 }
 
-/** Infinity is sent as null. */
+/** A param may be null, because Infinity is sent as null. */
 function isParam(value: unknown): boolean {
   return value === null || typeof value === 'number' || typeof value === 'boolean' || isName(value);
 }
@@ -127,7 +127,7 @@ export function checkForPlan({ plan, cost, keep }: Hit): void {
       throw invalid('cost', list, 'must have a number for each policy');
 }
 
-/** Throws unless the hits are takes or peeks of different rows, which is what a store can decide in one step. */
+/** Throws unless the hits are takes or peeks of different rows, because a store can decide only such hits in one step. */
 export function checkGroup([plans, lines]: Ask, hitOf: HitOf): void {
   const rows = new Set<string>();
   for (const line of lines) {
