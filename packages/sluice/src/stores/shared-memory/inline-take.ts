@@ -1,8 +1,8 @@
 /**
  * The fast path for the most frequent hit: a take of the whole cost from a row that exists and fits into its slot. The steps are
  * the same as in `Rows`, but in a single function and without intermediate copies: V8 does not inline all of `Rows` into a check,
- * and passing timestamps between functions allocates memory. Single words are read without `Atomics.load`, which is a function call. If
- * the holder misses a waiter because of that, the waiter wakes up by itself a few milliseconds later.
+ * and passing timestamps between functions allocates memory. Single words are read without `Atomics.load`, which is a function
+ * call. If the holder misses a waiter because of such a read, the waiter wakes up by itself a few milliseconds later.
  */
 import type { Cells, Decision, Millis, Plan } from '../../engine/contract.ts';
 import { isPlain, type Plain, takeAll, takeOne } from '../memory/taker.ts';
@@ -62,7 +62,7 @@ export function inlineTake({ layout, lock, weights, time, isGiven }: InThread): 
   const row: Cells = new Float64Array(INLINE);
 
   return function take({ policies, row: seed, measure }, key, cost) {
-    // Read before the lock is taken, so that the lock is held for less time.
+    // The time is read before the lock is taken, so that the lock is held for less time.
     let now = isGiven ? 0 : time();
     fingerprint(key, seed);
     const tagLow = low;

@@ -4,9 +4,9 @@
  *   header   values on which all threads must agree
  *   stripe   its head · buckets · links of slots · links of units · slots · units       repeated for each stripe
  *
- * Each stripe is a separate table with its own lock. A slot holds a key's fingerprint and the first cells of its row;
- * further cells are in a chain of units. Tags, slots and chains are the source of truth; buckets, counts and free lists
- * can be rebuilt from them.
+ * Each stripe is a separate table with its own lock. A slot holds a key's fingerprint and the first cells of its row; further
+ * cells are in a chain of units, which are blocks of 16 cells. Tags, slots and chains are the source of truth; buckets, counts and
+ * free lists can be rebuilt from them.
  */
 import { SluiceError } from '../../internal/errors.ts';
 
@@ -19,7 +19,7 @@ const SLOTS = 2;
 const UNITS = 3;
 export const SEED = 4;
 export const THREADS = 6;
-/** Word that is 1 once any key has had a manual block. Until then, no check looks for one. */
+/** Word that is 1 once any key has had a manual block. Until then, no check looks for manual blocks. */
 export const BLOCKED = 7;
 /** Cell with the difference between epoch milliseconds and the machine's monotonic time. */
 export const CLOCK_CELL = 4;
@@ -58,8 +58,8 @@ export const LENGTH_AND_WEIGHT = 3;
 export const CLEAR_CELL = 2;
 export const ROW_CELL = 3;
 /**
- * Cells of a row that fit into the slot itself: enough for two policies with two cells each, or for one with two cells and one
- * with three.
+ * Cells of a row that fit into the slot itself: enough for two policies with two cells each, or for a policy with two cells and a
+ * policy with three.
  */
 export const INLINE = 5;
 

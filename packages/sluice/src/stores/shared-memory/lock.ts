@@ -3,15 +3,15 @@
  * the token is 1 while the journal is armed. A thread that takes over the lock while this bit is 1 completes the change of the
  * previous holder.
  *
- * A holder that makes no progress is presumed dead. If it was only slow, it finds its token replaced when it wants to arm
- * the journal. It has written nothing until then, so it starts again from scratch.
+ * A holder that makes no progress is presumed dead. If it was only slow, it finds its token replaced when it wants to arm the
+ * journal. It has written nothing before that, so it starts again from scratch.
  */
 import { LOCK, WAITING } from './layout.ts';
 
 /**
  * Number of times that a waiter reads the lock before it sleeps, and the maximum number of empty loops between two readings. A
- * check holds the lock for a fraction of a microsecond, and waking a sleeper takes many times that. Frequent readings would slow
- * the holder down.
+ * check holds the lock for a fraction of a microsecond, and waking a sleeping thread takes many times as long. Frequent readings
+ * would slow the holder down.
  */
 const SPINS = 200;
 const LONGEST_PAUSE = 64;
@@ -85,7 +85,7 @@ export class Lock {
   private sleepFor(at: number, token: number): Hold {
     const { words } = this;
     let holder = 0;
-    // Counts sleeps instead of time, because if the whole process was stopped, the holder is not dead.
+    // Counts sleeps instead of measuring time, because the holder must not be presumed dead if the whole process was stopped.
     for (let naps = 0; ; ) {
       const seen = Atomics.compareExchange(words, at, 0, token);
       if (seen === 0) return 'free';

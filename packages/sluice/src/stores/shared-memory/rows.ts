@@ -1,9 +1,9 @@
 /**
  * Reads and changes the rows of all keys. Most calls lock one stripe at a time; `openAll` locks several. A change is prepared
- * outside the slot: the cells that do not fit into the slot are written to unused units of the stripe, and the slot's next
- * content is written to the journal. Arming the lock is the single write that makes the change valid. Then the content is copied
- * to the slot. A thread that dies before it has armed the lock leaves the old row. A thread that dies afterwards leaves the new
- * row, which the next holder of the lock copies to the slot.
+ * outside the slot: the cells that do not fit into the slot are written to unused units (blocks of cells, see units.ts) of the
+ * stripe, and the slot's next content is written to the journal. Arming the lock is the single write that makes the change valid.
+ * Then the content is copied to the slot. A thread that dies before it has armed the lock leaves the old row. A thread that dies
+ * afterwards leaves the new row, which the next holder of the lock copies to the slot.
  */
 import type { Millis } from '../../engine/contract.ts';
 import { StoreError } from '../../internal/errors.ts';
@@ -95,7 +95,7 @@ export class Rows {
     return this.areOurs();
   }
 
-  /** Whether this thread still holds all locks of `openAll`. If so, the rows have not changed since then. */
+  /** Whether this thread still holds all locks of `openAll`. If so, no other thread has changed the rows since `openAll`. */
   areOurs(): boolean {
     return this.heads.every((head) => this.lock.isOurs(head));
   }
@@ -176,7 +176,7 @@ export class Rows {
     freeChain(layout, head, oldChain, oldUnits);
   }
 
-  /** Drops a row. Clears the tag first, because everything else can be rebuilt. */
+  /** Drops a row. Clears the tag first. If this thread then dies, the next holder of the lock rebuilds everything else. */
   forget(slot: number): void {
     const { words, slotLinksAt } = this.layout;
     const { head } = this;

@@ -7,7 +7,7 @@ import type { Cells, Decision, Hit, Plan, VariableRows } from '../../engine/cont
 import { INLINE, type Layout, ROW_CELL } from './layout.ts';
 import { cellsIn, readChain } from './units.ts';
 
-/** The row that a pointer of 0 refers to. It is too short for an entry, so the first take grows it and gets a copy. */
+/** The row that a pointer of 0 refers to. It is too short for an entry, so the first take replaces it with a longer copy. */
 const NONE: Cells = new Float64Array(3);
 
 export class Scratch implements VariableRows {

@@ -116,7 +116,10 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     return space;
   }
 
-  /** The current time for hits on the locked stripe. It never goes back for any thread, unless a clock that the caller passed goes back. */
+  /**
+   * The current time for hits on the locked stripe. This time never goes back for any thread, unless the store uses a clock that
+   * the caller passed and that clock goes back.
+   */
   function now(): Millis {
     const latest = (rows.head >> 1) + LATEST_CELL;
     cells[latest] = given === undefined ? Math.max(cells[latest], time()) : time();
@@ -207,7 +210,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     }
   }
 
-  /** Called if not all takes were written. Gives back what this take was charged, if it was written. */
+  /** Called if not all takes were written. If this take was written, gives back the units that it charged. */
   function giveBack({ hit, decision, isWritten, measure }: RowTake): void {
     if (!isWritten || decision?.at === undefined) return;
     const { at, policies } = decision;
@@ -281,6 +284,6 @@ function spaceFor(plan: Plan, layout: Layout): Space {
  * outweigh a key denied by `5/min`.
  */
 function measureOf({ limit, window }: PlacedPolicy): number {
-  // A penalty has no limit, so its strikes count as one unit.
+  // A penalty has no limit, so its divisor is computed with a limit of 1.
   return (limit === Infinity ? 1 : limit) * Math.sqrt(window);
 }

@@ -2,8 +2,8 @@
  * Takes from several rows in one step. The stripes of all rows are locked while the takes are decided. Then the changed rows are
  * written one after another, each with the journal of its stripe.
  *
- * A thread that was stopped may lose its locks. Until the first row is written, it has changed nothing. If it loses a lock
- * between two writes, the caller must give back what was charged to the rows that were already written.
+ * A thread that was stopped may lose its locks. If it loses a lock before it writes the first row, nothing has changed. If it
+ * loses a lock between two writes, the caller must give back what was charged to the rows that were already written.
  */
 import { allOrNone, type Part } from '../../engine/all-or-none.ts';
 import type { Decision, Hit, Millis } from '../../engine/contract.ts';
@@ -45,7 +45,7 @@ export function decideAll(rows: Rows, thread: InThread, takes: readonly RowTake[
     }
     // The takes are synchronous, and so is the result.
     const decisions = allOrNone(takes.map((take) => partOf(take, now))) as Decision[];
-    // Nothing after this check allocates much memory or waits, so a slow thread can be presumed dead only before it.
+    // Nothing after this check allocates much memory or waits, so a slow thread can be presumed dead only before this check.
     if (!rows.areOurs()) return undefined;
     return takes.every((take) => write(rows, thread, take, now)) ? decisions : undefined;
   } finally {
@@ -71,7 +71,7 @@ function partOf(take: RowTake, now: Millis): Part {
   };
 }
 
-/** Writes the row if the take has changed it. Returns false if the lock was lost before that. */
+/** Writes the row if the take has changed it. Returns false if the lock was lost before the row was written. */
 function write(rows: Rows, { weights }: InThread, take: RowTake, now: Millis): boolean {
   const { hit, low, high, measure, scratch, decision } = take;
   if (decision === undefined || isUntouched(hit, decision) || !scratch.changed(hit.plan)) return true;

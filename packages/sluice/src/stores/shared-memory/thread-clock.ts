@@ -3,8 +3,8 @@
  *
  * The system clock of a thread starts from `timeOrigin`, which each thread takes from the wall clock when it starts. The wall
  * clock may have been set between the starts of two threads. Node's `hrtime` is the same in all threads. So the thread that
- * creates the buffer stores in it how far its clock is ahead of hrtime, and each thread computes by how much its own clock
- * differs.
+ * creates the buffer stores in the buffer how far its clock is ahead of hrtime, and each thread computes by how much its own clock
+ * differs from that thread's clock.
  */
 import { systemClock } from '../../internal/clock.ts';
 import type { Millis } from '../../engine/contract.ts';

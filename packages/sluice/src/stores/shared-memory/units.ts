@@ -1,5 +1,6 @@
 /**
- * Stores the cells that do not fit into a row's slot, in chains of units within a stripe. Callers must hold the stripe's lock.
+ * Stores the cells that do not fit into a row's slot, in chains of units within a stripe. A unit is a block of 16 cells. Callers
+ * must hold the stripe's lock.
  */
 import {
   CHAIN,

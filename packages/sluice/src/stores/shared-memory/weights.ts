@@ -3,7 +3,7 @@ import type { Millis, PolicyState } from '../../engine/contract.ts';
 import { lossOf } from '../../engine/row.ts';
 import { CLEAR_CELL, type Layout, levelIn, levelOf, weightBits } from './layout.ts';
 
-/** Weights are computed from at most this duration, so that they stay finite. */
+/** The longest duration from which a weight is computed, so that weights stay finite. */
 const LONGEST: Millis = 1e15;
 
 export class Weights {
