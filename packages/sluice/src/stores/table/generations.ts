@@ -116,8 +116,9 @@ export class Generations {
   }
 
   /**
-   * Drops fully replenished rows, in order, up to the first row that is in use. The next call continues from there, or
-   * starts again. Examines at most `count` slots and returns how many it examined.
+   * Drops fully replenished rows, in order, up to the first row that is in use. The next call continues with the next slot. If
+   * this call ended at a row in use or at the last slot, the next call starts again at the first slot. Examines at most `count`
+   * slots and returns how many it examined.
    */
   sweep(now: Millis, count: number): number {
     let looked = 0;
@@ -223,7 +224,7 @@ export class Generations {
     return target + 1;
   }
 
-  /** Evicts the row with the least weight among some neighbors in all generations. Denied keys are evicted last. */
+  /** Evicts the row whose weight is nearest to 0 among some neighbors in all generations. Denied keys are evicted last. */
   #evict(now: Millis): void {
     const { capacity } = this.current;
     const generations = this.old === undefined ? [this.current] : [this.current, ...this.#older()];

@@ -1,9 +1,9 @@
 /**
- * A hash table of rows by fingerprint, with open addressing in typed arrays. A slot is 8 bytes of fingerprint and the row.
+ * A hash table of rows by fingerprint, with open addressing in typed arrays. A slot consists of an 8-byte fingerprint and the row.
  * The table stores no keys and needs no objects or timers.
  *
  * The fingerprint is a keyed 64-bit hash: HalfSipHash-1-3 over UTF-16 code units, two per word. So different strings are always
- * different input, even if they contain lone surrogates. Without the seed, an attacker cannot construct a collision.
+ * different inputs, even if they contain lone surrogates. Without the seed, an attacker cannot construct a collision.
  */
 import type { Millis } from '../../engine/contract.ts';
 import type { Generation } from './generation.ts';
@@ -20,7 +20,7 @@ export class Table {
 
   /** `seed` is the seed of the fingerprints. Tables with the same seed can exchange rows. */
   constructor(kind: RowKind, maxKeys: number, seed?: Int32Array) {
-    // Not at module level, because Cloudflare Workers provide no random numbers while modules load.
+    // The seed is not created at module level, because Cloudflare Workers provide no random numbers while modules load.
     ownSeed ??= randomSeed();
     this.#seed = seed ?? ownSeed;
     this.generations = new Generations(kind, maxKeys);

@@ -1,6 +1,6 @@
 /**
  * Encodes hits and decisions as lines of JSON. A line holds all hits of a tick, and its answer holds their decisions in the same
- * order. JSON has no Infinity, so it is sent as null.
+ * order. JSON has no Infinity, so Infinity is sent as null.
  *
  *   ask      [ [plan …], [hit …], client, number of the line, whether it was sent before, and true if all hits must be decided in
  *            one step ]
@@ -103,7 +103,7 @@ export function askOf(
   const lines = hits.map(({ hit: { verb, key, cost, mode, span, of, keep, isLease }, plan }): HitLine => {
     if (!plans.has(plan)) plans.set(plan, plans.size);
     const line = [plans.get(plan) as number, verb, key, cost, isLease ? 'lease' : mode, span] as const;
-    // Of a lease, only the end of the outer lease is needed.
+    // A hit of a lease needs `at` only if it is the end of the outer lease.
     const at = (isLease && of?.source !== 'lease' ? undefined : of?.at) ?? false;
     if (keep !== undefined) return [...line, at, of?.isGiven === true, keep];
     if (of?.isGiven === true) return [...line, at, true];
