@@ -24,7 +24,7 @@ export interface DenoKvEntry {
 
 /** A transaction of Deno KV. */
 export interface DenoKvAtomic {
-  /** Lets the transaction fail if the value no longer has this version. */
+  /** Makes the transaction fail if the value no longer has this version. */
   check(check: { key: string[]; versionstamp: string | null }): this;
   /** Writes a value. */
   set(key: string[], value: unknown, options?: { expireIn?: number }): this;

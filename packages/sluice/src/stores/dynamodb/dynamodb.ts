@@ -16,7 +16,10 @@ export interface DynamodbOptions extends GuardedOptions {
   readonly table?: string | undefined;
 }
 
-/** A check consists of a read and a write, each of which usually takes a few milliseconds. */
+/**
+ * The default deadline of a check. A check is a read and a write, which usually take a few milliseconds each, so the deadline
+ * leaves time for retries.
+ */
 const DEADLINE: Millis = 1000;
 
 /** Creates a store on DynamoDB that uses your client. The store never destroys the client. */

@@ -8,7 +8,7 @@ type Attributes = Readonly<
   Record<string, { readonly S?: string; readonly B?: Uint8Array; readonly N?: string }>
 >;
 
-/** A client `DynamoDB` of @aws-sdk/client-dynamodb. */
+/** An instance of the class `DynamoDB` from @aws-sdk/client-dynamodb. */
 export interface DynamodbClient {
   /** Reads an item. */
   getItem(input: never): Promise<object>;
@@ -25,7 +25,7 @@ interface Failure {
 
 export function dynamodbService(client: DynamodbClient, table: string): CasService<string> {
   async function get(key: string) {
-    // The item may have expired and not have been deleted yet. Such a row is fully replenished.
+    // The result may be an expired item that DynamoDB has not deleted yet. It does no harm, because its row is fully replenished.
     const input = { TableName: table, Key: { key: { S: key } }, ConsistentRead: true };
     const { Item } = (await client.getItem(input as never)) as { readonly Item?: Attributes };
     const [value, version] = [Item?.['value']?.B, Item?.['version']?.S];

@@ -1,4 +1,4 @@
-/** The table of the DynamoDB store, as inputs of the client's methods. */
+/** Describes the table of the DynamoDB store, in the form of inputs for the client's methods. */
 import { SluiceError } from '../../internal/errors.ts';
 import { checkOptionNames } from '../../internal/options.ts';
 
@@ -16,7 +16,7 @@ export interface Migration {
     readonly KeySchema: { AttributeName: string; KeyType: 'HASH' }[];
     readonly BillingMode: 'PAY_PER_REQUEST';
   };
-  /** The input of `updateTimeToLive`. With it, DynamoDB deletes expired rows without a charge. */
+  /** The input of `updateTimeToLive`. With this setting, DynamoDB deletes expired rows free of charge. */
   readonly updateTimeToLive: {
     readonly TableName: string;
     readonly TimeToLiveSpecification: { readonly AttributeName: string; readonly Enabled: true };

@@ -1,4 +1,4 @@
-/** What the store needs of a Memcached client. */
+/** The operations that the store needs from a Memcached client. */
 import { StoreUnavailable } from '../../internal/errors.ts';
 
 export type Client = Readonly<Record<string, unknown>>;

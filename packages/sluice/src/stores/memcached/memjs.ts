@@ -40,7 +40,8 @@ export function memjsConnection(client: Client): Connection {
       memjs.incrSeq();
       const { seq } = memjs;
       const request = requestOf(opcode, key, extras, text, seq, version);
-      // One attempt: a write that is sent again after its reply was lost would be charged twice.
+      // The last argument allows only one attempt. If the reply to a write were lost and memjs sent the write again, the server
+      // would report a conflict, and the store would charge the hit a second time.
       memjs.perform(
         key,
         request,
