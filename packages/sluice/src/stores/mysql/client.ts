@@ -14,7 +14,7 @@ export type Run = (sql: string, values: readonly unknown[]) => Promise<Result>;
 
 export interface Connections {
   readonly run: Run;
-  /** Runs statements in a transaction, on a connection of their own. Undefined if the client is a single connection. */
+  /** Runs statements in a transaction, on a separate connection. Undefined if the client is a single connection. */
   readonly transaction: ((work: (run: Run) => Promise<boolean>) => Promise<boolean>) | undefined;
 }
 

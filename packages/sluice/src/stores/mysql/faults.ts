@@ -3,7 +3,10 @@ import { SluiceError, type StoreFault, StoreUnavailable } from '../../internal/e
 import { migration } from './sql.ts';
 
 const DUPLICATE = 1062;
-/** A deadlock and a lock wait that took too long. The statement was rolled back, so nothing was written. */
+/**
+ * The error numbers of a deadlock and of a timeout while waiting for a lock. The statement was rolled back, so nothing was
+ * written.
+ */
 const CONFLICTS: readonly unknown[] = [1213, 1205];
 const NO_TABLE = 1146;
 /** The server rejects the user or the password (1044, 1045, 1698), or the user may not use the table (1142, 1143). */

@@ -15,7 +15,10 @@ export interface MysqlOptions extends GuardedOptions {
   readonly table?: string | undefined;
 }
 
-/** A check may have to wait until the pool has opened a connection, or until a query of the application has released one. */
+/**
+ * The default deadline of a check. It is long because a check may have to wait until the pool has opened a connection, or until a
+ * query of the application has released one.
+ */
 const DEADLINE: Millis = 1000;
 
 /** Creates a store on MySQL or MariaDB that uses your client. The store never closes the client. */

@@ -29,7 +29,7 @@ export function mysqlService({ run, transaction }: Connections, table: string): 
     return keys.map((key) => found.get(key) ?? { now });
   }
 
-  /** Writes a row if it still has its version. Each write is one statement, so no other process can write in between. */
+  /** Writes a row if it still has the expected version. Each write is one statement, so no other process can write in between. */
   async function write(on: Run, put: CasPut<string>): Promise<boolean> {
     const value = Buffer.from(put.value.buffer, put.value.byteOffset, put.value.byteLength);
     const { key, version, expiresInMs } = put;

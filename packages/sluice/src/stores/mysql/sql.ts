@@ -20,8 +20,12 @@ export function migration(options: MigrationOptions = {}): string {
 `;
 }
 
+/** The statements of the store. In the comments below, the arrow separates the parameters from the result. */
 export interface Statements {
-  /** `size` keys → the rows that exist, each with now; at least one row, whose columns are null if no row exists. */
+  /**
+   * `size` keys → the rows that exist, each with the server's time as `now`. If no row exists, one row in which all columns except
+   * `now` are null.
+   */
   read(size: number): string;
   /** key, value, version, milliseconds to keep it. Fails if the row exists. */
   readonly insert: string;

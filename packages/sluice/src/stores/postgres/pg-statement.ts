@@ -1,6 +1,7 @@
 /**
- * A prepared statement in the form that a client of pg runs without wrapping it. pg's own queries ask the server to describe the
- * columns each time they run. A prepared statement always has the same columns, so this object does not ask for them.
+ * A prepared statement in a form that a pg client runs directly, without one of pg's own query objects. pg's own queries ask the
+ * server to describe the columns each time they run. A prepared statement always has the same columns, so this object does not ask
+ * for a description.
  */
 import type { Reply, Statement } from './client.ts';
 
@@ -41,7 +42,7 @@ export function acceptsStatements(client: object): boolean {
   return Boolean(Query?.prototype && 'hasBeenParsed' in Query.prototype && !options?.pipeline && !pipeline);
 }
 
-/** How each column is read from its text. */
+/** How the text of each column is parsed. Columns that are not listed are numbers. */
 const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
   value: bytesIn,
   version: (text) => text,

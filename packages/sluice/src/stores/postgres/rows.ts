@@ -1,9 +1,9 @@
 /**
  * Reads and writes rows in a table, with one statement for all rows of a tick.
  *
- * The store remembers the last version of each row that it saw, and assumes that an unknown key is new. So most decisions are
- * made before the server is asked, and the write names the version it is based on. If that version is stale, nothing is written
- * and the current row is returned. A decision that writes nothing is always based on a row that was just read.
+ * The store remembers the last version of each row that it saw, and assumes that an unknown key is new. So most decisions are made
+ * before the server is asked, and the write names the version on which the decision is based. If that version is stale, nothing is
+ * written and the current row is returned. A decision that writes nothing is always based on a row that was just read.
  */
 import type { Millis } from '../../engine/contract.ts';
 import { inBatches } from '../cas/batches.ts';
@@ -43,8 +43,8 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
   const statements = statementsFor(table);
   const remembered = new Map<string, Known>();
   /**
-   * A lower bound of the server's time minus this process's time. It is a lower bound because a reply is read after the server
-   * wrote it.
+   * A lower bound for how far the server's clock is ahead of `performance.now()`. It is a lower bound because a reply is read some
+   * time after the server wrote it.
    */
   let ahead = -Infinity;
   const countWrites = cleaner(async (limit) => {
@@ -154,7 +154,10 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
     return [Math.min(...times), Math.max(...times)];
   }
 
-  /** Learns the server's time from the reply to a write. Returns false if the decisions were too old or too new at that time. */
+  /**
+   * Learns the server's time from the reply to a write. Returns false if, by the server's time, a decision was too old or was made
+   * in the future.
+   */
   function checkTime(now: Millis, earliest: Millis, latest: Millis): boolean {
     const isInTime = clock !== undefined || (latest <= now && now <= earliest + LATEST);
     // If `isInTime` is false, the server's clock was set back, or this process or the statement was delayed.

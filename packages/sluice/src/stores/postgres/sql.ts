@@ -161,8 +161,9 @@ SELECT lost.n, lost.value, lost.version, clock.now FROM clock LEFT JOIN (
 SELECT key, '', $2::bigint, clock_timestamp() + $3::float8 * interval '1 ms'
 FROM unnest(${keys}) AS a(key) ORDER BY key COLLATE "C" ON CONFLICT (key) DO NOTHING`,
     ),
-    // Waits for locked rows. If two of these statements skipped each other's rows, neither of them would write. Rows are locked in
-    // key order, and nothing is written before all of them are locked, so two of these statements never deadlock.
+    // This statement waits for locked rows, because if two of these statements skipped each other's rows, neither of them would
+    // write. Rows are locked in key order, and nothing is written before all of them are locked, so two of these statements never
+    // deadlock.
     writeAll: named(
       'write all',
       ['n', 'now'],
@@ -195,7 +196,7 @@ SELECT count(*)::int AS cleaned FROM gone`,
   };
 }
 
-/** Encodes keys as one text, because no key contains a line break. */
+/** Encodes keys as one text with a line break between two keys. No key contains a line break. */
 export function listOf(keys: readonly string[]): string {
   return keys.join('\n');
 }

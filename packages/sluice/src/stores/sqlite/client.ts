@@ -28,8 +28,9 @@ export function checkDatabase(given: unknown): void {
 }
 
 /**
- * Returns a function that runs statements. The first one creates the table. If another connection has locked the database, a read
- * waits without blocking the process. Any other statement changes nothing and returns no rows, so that the store decides again.
+ * Returns a function that runs statements. Its first call also creates the table. If another connection has locked the database, a
+ * read waits without blocking the process. Any other statement changes nothing and returns no rows, so that the store decides
+ * again.
  */
 export function runnerOf(database: SqliteDatabase, table: string): Run {
   const statements = statementsFor(table);

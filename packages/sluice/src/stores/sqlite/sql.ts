@@ -1,7 +1,10 @@
 /** All SQL statements of the stores on SQLite, which need SQLite 3.35 or later. */
 import { tableParts } from '../cas/table.ts';
 
-/** Each statement has one parameter, because clients bind several parameters in different ways. */
+/**
+ * Each statement has one parameter, because clients bind several parameters in different ways. In the comments below, the arrow
+ * separates the parameter from the resulting columns.
+ */
 export interface Statements {
   /** A JSON array of keys → for each of them n (its index), value, version, now. */
   readonly read: string;
@@ -31,8 +34,8 @@ CREATE INDEX IF NOT EXISTS "${name}_expires" ON "${name}" (expires);
 
 export function statementsFor(table: string): Statements {
   const name = `"${nameOf(table)}"`;
-  // A single statement compares and writes, so no other connection can write in between. `IS` also compares NULL: a row that was
-  // not found has no version, and must still not exist.
+  // A single statement compares and writes, so no other connection can write in between. `IS` also compares NULL. It is needed
+  // because a row that was not found has no version, and must still not exist when it is written.
   const write = (condition: string): string => `WITH asked AS MATERIALIZED (
   SELECT json_extract(value, '$[0]') AS key, json_extract(value, '$[1]') AS value, json_extract(value, '$[2]') AS version,
     ${NOW} + json_extract(value, '$[3]') AS expires, json_extract(value, '$[4]') AS expected
