@@ -62,7 +62,7 @@ export function connectionOf(client: RedisClient): Connection {
     handleErrorsOf(found);
     return has('duplicate') ? shared(found, () => nodeRedis3Source(found)) : nodeRedis3(found);
   }
-  // All clients of node-redis 4 and later have `isOpen`, but their legacy and transaction interfaces do not.
+  // All node-redis clients of version 4 and later have `isOpen`, but their legacy and transaction interfaces do not.
   if (has('sendCommand') && 'isOpen' in found) {
     handleErrorsOf(found);
     if (has('duplicate')) return shared(found, () => nodeRedisSource(found));
@@ -70,7 +70,8 @@ export function connectionOf(client: RedisClient): Connection {
       if (!has('_execute')) throw refused(given, UNSAFE_SENTINEL);
       return shared(found, () => nodeRedis5SentinelSource(found));
     }
-    // A pool is used as it is, because it never sends a command twice and abandons connections that do not answer.
+    // A pool is used directly and not duplicated, because it never sends a command twice and abandons connections that do not
+    // answer.
     return nodeRedis(found);
   }
   if (isUpstash(found)) {
@@ -97,7 +98,7 @@ const SENDS_AGAIN =
 const UNSAFE_SENTINEL =
   'is a Sentinel client that resends a command whose reply was lost, which counts it twice; use node-redis 6';
 
-/** Whether a client of ioredis repeats commands that were not answered. */
+/** Whether an ioredis client repeats commands that were not answered. */
 function sendsAgain(client: Client): boolean {
   const options = (client['options'] ?? {}) as Client;
   return client['isCluster'] === true

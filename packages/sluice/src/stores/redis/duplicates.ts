@@ -138,7 +138,7 @@ export function ioredisSource(client: Client): Source {
   return { client, cluster, binary, open, isClosed };
 }
 
-/** Duplicates clients of node-redis 4 and later, except for pools and the Sentinel of node-redis 5. */
+/** Duplicates node-redis clients of version 4 and later, except for pools and the Sentinel client of version 5. */
 export function nodeRedisSource(client: Client): Source {
   const { cluster, binary } = nodeRedis(client);
   const isSentinel = 'getSentinelNode' in client;
@@ -192,7 +192,7 @@ export function nodeRedis3Source(client: Client): Source {
 }
 
 /**
- * The Sentinel of node-redis 5 cannot be duplicated itself, and its `sendCommand` resends a command when its connection is lost.
+ * The Sentinel client of node-redis 5 cannot be duplicated, and its `sendCommand` resends a command when its connection is lost.
  * Its `_execute` provides the client of the current master, which can be duplicated.
  */
 export function nodeRedis5SentinelSource(client: Client): Source {
@@ -215,7 +215,7 @@ export function nodeRedis5SentinelSource(client: Client): Source {
   };
 }
 
-/** Duplicates clients of valkey-glide, which keep the configuration that they were created with. */
+/** Duplicates valkey-glide clients, which keep the configuration that they were created with. */
 export function glideSource(client: Client): Source {
   const { cluster, binary } = glide(client);
   const { createClient } = client['constructor'] as { createClient: Method };
@@ -277,8 +277,8 @@ function deferred(creation: Promise<Link>): Link {
 }
 
 /**
- * Returns a function that tells whether the client was closed after it was open. A client of node-redis that was never opened
- * does not count as closed, because the store does not need it to be connected.
+ * Returns a function that tells whether the client was closed after it was open. A node-redis client that was never opened does
+ * not count as closed, because the store does not need it to be connected.
  */
 function closedAfterOpening(client: Client): () => boolean {
   let wasOpen = false;

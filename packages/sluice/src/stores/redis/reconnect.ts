@@ -87,7 +87,7 @@ export function renewed(source: Source): Connection & { close(): void } {
     return current;
   }
 
-  /** Whether a cluster's next connection is ready. If it failed or takes too long, it is replaced by another one. */
+  /** Whether a cluster's next connection is ready. If this connection failed or takes too long, it is replaced by another one. */
   function isSucceeded(now: Millis): boolean {
     if (successor !== undefined && (successor.link.isEnded() || now - successor.openedAt > MOST_PATIENCE)) {
       if (now - successor.openedAt < PATIENCE) return false;

@@ -107,7 +107,7 @@ local function apply_other(verb, cost, span, block, keep_free)
     return delay == 0, charge(charged, cost, INF), true, delay
   end
 
-  -- Here, `span` is the instant of the charge, or nil if the caller does not know it.
+  -- In this function, `span` is the instant of the charge, or nil if the caller does not know the instant.
   local function give_back()
     for i = 1, #policies do
       local policy = policies[i]

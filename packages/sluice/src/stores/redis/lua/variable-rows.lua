@@ -55,7 +55,7 @@ local function make_room(growing)
   end
   parts[#parts + 1] = others
   base, section_size, exists = 18, position - 11, true
-  -- The rest of the frame and of the header is written when the hit is saved. Another row may need room before that.
+  -- The rest of the frame and of the header is written by `save`, because another row may need room before the hit is saved.
   parts[1] = '!!' .. string.rep('\0', 16) .. mark .. pack('<d', section_size) .. string.rep('\0', HEADER - 29)
   call('SET', key_at_hand, table.concat(parts), 'KEEPTTL')
 end
