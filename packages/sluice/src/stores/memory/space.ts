@@ -11,7 +11,7 @@ export interface Group {
   readonly name: string;
   /** The tables of this name, by the signature of their plans. */
   readonly spaces: Map<string, Space>;
-  /** Manual blocks are rare, so they have a table of their own instead of a cell in every row. */
+  /** Manual blocks are rare, so they have a separate table instead of a cell in every row. */
   blocks: Table | undefined;
 }
 
@@ -182,8 +182,8 @@ export class Space implements RowKind {
   }
 
   /**
-   * Writes a note. A row is needed until the last of its plans no longer needs it. Its weight is computed from the plan that
-   * wrote it last.
+   * Writes a note. A row is needed until no plan that wrote it needs it any longer. The row's weight is computed from the plan
+   * that wrote the row last.
    */
   #write(cells: Cells, at: number, now: Millis, clear: Millis, weight: number): void {
     const note = at + this.width - NOTE;

@@ -64,7 +64,7 @@ export class Generations {
     this.current = generationOf(SMALLEST, kind.width + 1, 0);
   }
 
-  /** Adds a row of zeros to the current generation and returns where it starts there. Makes room first. */
+  /** Makes room, adds a row of zeros to the current generation, and returns where the row starts in its cells. */
   add(tagHigh: number, tagLow: number, now: Millis): number {
     if (this.size >= this.#maxKeys) this.#evict(now);
     if (this.old !== undefined) this.move(now);
@@ -75,7 +75,10 @@ export class Generations {
     return claim(current, tagHigh, tagLow) * current.stride + 1;
   }
 
-  /** Moves a row to the current generation, because it lacks cells that `widen` added. Returns where the row starts there. */
+  /**
+   * Moves a row that lacks the cells that `widen` added to the current generation. Returns where the row starts in its new
+   * generation.
+   */
   moveOne(home: Generation, slot: number, now: Millis): number {
     const target = this.#copy(home, slot, now);
     markEvicted(home, slot);
@@ -144,10 +147,10 @@ export class Generations {
   }
 
   /**
-   * Starts a generation. It has twice as many slots as the number of rows that are expected in it. That number is the rows in use
-   * or the keys added in the last second, whichever is greater, plus the keys that are added until all rows have moved. The keys
-   * of the last second count because a key that is used again within a second is cheaper to keep than to add again, even if its
-   * row is fully replenished in the meantime.
+   * Starts a generation. It has twice as many slots as the number of rows that are expected in it. The expected number is the
+   * number of rows in use or of keys added in the last second, whichever is greater, plus the number of keys that are added until
+   * all rows have moved. The keys of the last second count because a key that is used again within a second is cheaper to keep
+   * than to add again, even if its row is fully replenished in the meantime.
    */
   #turnOver(now: Millis): void {
     const full = this.current;
@@ -214,7 +217,7 @@ export class Generations {
     }
   }
 
-  /** Copies a row to the current generation and returns where it starts there. */
+  /** Copies a row to the current generation and returns where the copy starts. */
   #copy({ tags, cells, stride }: Generation, slot: number, now: Millis): number {
     const at = slot * stride;
     const to = this.current;
