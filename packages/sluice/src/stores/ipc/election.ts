@@ -1,5 +1,5 @@
 /**
- * Elects the serving process, which is the first one that can bind the path. A socket file outlives the process that created it.
+ * Elects the serving process, which is the first process that binds the path. A socket file outlives the process that created it.
  * Only the process that holds the lock, a directory next to the socket, may remove a socket file on which no process answers.
  * Without the lock, two processes could each remove the other's socket.
  */

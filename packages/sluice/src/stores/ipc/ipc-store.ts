@@ -25,7 +25,7 @@ interface Line {
   readonly isAgain: boolean;
 }
 
-/** The destination of hits: another process, or this one. */
+/** The destination of hits, which is another process or this process. */
 interface Link {
   send(line: Line): void;
   close(): void | Promise<void>;

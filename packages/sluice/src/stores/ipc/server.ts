@@ -29,7 +29,7 @@ export async function serve(
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    // The socket is exclusive, because a worker of node:cluster would otherwise share it with all other workers.
+    // The socket is exclusive, because a node:cluster worker would otherwise share the socket with all other workers.
     server.listen({ path, exclusive: true }, () => {
       // The state is loaded here, because it is now certain that no other process serves, and no hit can have been read yet.
       table.open();

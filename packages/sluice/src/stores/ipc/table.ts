@@ -55,7 +55,7 @@ function recorded(
     let now = 0;
     const outcomes = hits.map((line): Outcome => {
       try {
-        // All hits of a line use the same reading of the clock, so that the file needs only one time per line to replay it.
+        // All hits of a line use the same reading of the clock, so that the file needs only one time per line to replay the line.
         now ||= inside.now();
         const hit = hitFrom(line, planOf(texts[line[0]]));
         const decision = inside.apply(hit, now);

@@ -14,7 +14,10 @@ import { askFrom, checkForPlan, checkGroup, checkPlanText } from './validate.ts'
 
 /** Options of `decideRemoteHits`. */
 export interface RemoteHitsOptions {
-  /** Prefix of the limiters' names in the store, which separates them from other limiters there. Default 'remote:'. */
+  /**
+   * Prefix of the limiters' names in the store. It keeps these limiters apart from other limiters in the same store. Default
+   * 'remote:'.
+   */
   readonly prefix?: string | undefined;
   /** The maximum number of limiters with different names or kinds of policies. Default 1,000. */
   readonly maxLimiters?: number | undefined;

@@ -53,7 +53,9 @@ export function remoteStore(options: RemoteStoreOptions): Store<Promise<Decision
     });
   }
 
-  /** Sends the hits as one request, which the server decides in one step if its store can do that. */
+  /**
+   * Sends the hits as one request, which the server decides in one step if the server's store can decide several hits in one step.
+   */
   async function takeAll(hits: readonly Hit[]): Promise<Decision[] | undefined> {
     // Throws before any hit is sent if one of the plans cannot be sent.
     for (const { plan } of hits) textOf(plan);

@@ -73,7 +73,7 @@ export function remote(url: string | URL, options: RemoteOptions = {}): Store<Pr
   const store = remoteStore({
     endpoint: endpointOf(url),
     token,
-    // Reads the global at each call, so that a test can replace it.
+    // Reads the global `fetch` at each call, so that a test can replace it.
     send: send ?? ((to, init) => fetch(to, init)),
     algorithms: algorithmsByName('remote'),
     deadline: duration('remote.deadline', rest.deadline ?? DEADLINE),
@@ -81,7 +81,7 @@ export function remote(url: string | URL, options: RemoteOptions = {}): Store<Pr
   return guardedBy(store, rest, denyCache);
 }
 
-/** The URL of the route that decides hits. The server may have a path of its own behind a proxy. */
+/** The URL of the route that decides hits. The URL may have a path, because the server may be behind a proxy. */
 function endpointOf(url: string | URL): string {
   const text = String(url);
   if (!URL.canParse(text)) throw invalidUrl(url, 'it is not a URL');

@@ -14,7 +14,8 @@ export interface Decider {
   /** Decides all hits synchronously and in order. Only an asynchronous store answers later. */
   decide(ask: Ask): MaybePromise<Outcome>[];
   /**
-   * Decides takes in one step, all or none. Returns an empty list if the store cannot do that. In that case, nothing was charged.
+   * Decides takes in one step, which charges all of them or none. Returns an empty list if the store cannot decide several takes
+   * in one step. In that case, nothing was charged.
    */
   decideAll(ask: Ask): MaybePromise<readonly Outcome[]>;
 }

@@ -21,7 +21,7 @@ export type FailureOf = (message: string, hit: Hit) => Error;
 /** The maximum number of hits in a line. */
 const BATCH = 256;
 
-/** Divides hits into lines. Each group of hits gets a line of its own. */
+/** Divides hits into lines. Each group of hits gets a separate line. */
 export function batchesOf<P extends Pending>(hits: readonly P[]): P[][] {
   const batches: P[][] = [];
   for (const pending of hits) {
