@@ -256,7 +256,7 @@ export class Rows {
     words[this.head + COUNT]++;
   }
 
-  /** An unused slot. In a full stripe, the row with the lowest eviction weight among a sample is evicted to free one. */
+  /** Returns an unused slot. In a full stripe, it first evicts the row with the lowest eviction weight among a sample. */
   private freeSlot(): number {
     const { words, slots, slotLinksAt } = this.layout;
     const { head } = this;

@@ -18,7 +18,7 @@ export function unitsFor(cells: number): number {
   return cells <= INLINE ? 0 : Math.ceil((cells - INLINE) / UNIT);
 }
 
-/** The number of cells of a slot's row, including unused ones. */
+/** The number of cells of a slot's row, including unused cells. */
 export function cellsIn(layout: Layout, slot: number): number {
   return INLINE + chainLength(layout, slot) * UNIT;
 }
