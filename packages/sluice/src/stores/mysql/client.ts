@@ -1,4 +1,4 @@
-/** Adapts clients of mysql2 to the operations that the store needs. */
+/** Adapts mysql2 clients to the operations that the store needs. */
 import { SluiceError } from '../../internal/errors.ts';
 
 /** A pool or connection of mysql2, with callbacks or with promises. */

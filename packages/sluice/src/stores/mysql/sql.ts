@@ -27,9 +27,9 @@ export interface Statements {
    * `now` are null.
    */
   read(size: number): string;
-  /** key, value, version, milliseconds to keep it. Fails if the row exists. */
+  /** key, value, version, milliseconds to keep the row → nothing. Fails if the row exists. */
   readonly insert: string;
-  /** value, version, milliseconds to keep it, key, expected version → how many rows were written. */
+  /** value, version, milliseconds to keep the row, key, expected version → how many rows were written. */
   readonly update: string;
   /** Deletes up to `limit` expired rows. */
   clean(limit: number): string;

@@ -33,8 +33,8 @@ interface Accepting {
 }
 
 /**
- * Whether a client of pg accepts the statements of this file. A client that is built on libpq does not, and neither does a client
- * in pipeline mode.
+ * Whether a pg client accepts the statements of this file. A client that is built on libpq does not accept them, and neither does
+ * a client in pipeline mode.
  */
 export function acceptsStatements(client: object): boolean {
   const { Client, options, pipeline } = client as Accepting;
