@@ -10,7 +10,7 @@ import { sqliteService } from '../sqlite/service.ts';
 import { statementsFor } from '../sqlite/sql.ts';
 import { migration } from './migration.ts';
 
-/** The binding of a D1 database, such as `env.DB`, or a session of it. */
+/** The binding of a D1 database, such as `env.DB`, or a D1 session. */
 export interface D1Database {
   /** Prepares a statement. */
   prepare(sql: string): {
@@ -45,7 +45,7 @@ export function d1(database: D1Database, options: D1Options = {}): Store<Promise
 
 function checkDatabase(given: unknown): void {
   const has = (name: string): boolean => typeof (given as Record<string, unknown>)?.[name] === 'function';
-  // A D1 database has `batch`, and a session of it has no `exec`. A synchronous SQLite database has `exec` and no `batch`.
+  // A D1 database has `batch`, and a D1 session has no `exec`. A synchronous SQLite database has `exec` and no `batch`.
   if (has('prepare') && (has('batch') || !has('exec'))) return;
   const words = has('prepare')
     ? "is not a database of Cloudflare; for node:sqlite, better-sqlite3 or bun:sqlite, use sqlite(database) from 'sluice/sqlite'"

@@ -1,4 +1,4 @@
-/** Shares one limit between all Workers that use a D1 database of Cloudflare. */
+/** Shares one limit between all Workers that use the same Cloudflare D1 database. */
 export type { DenyCacheOptions } from '../../wrappers/deny-cache.ts';
 export type {
   BreakerEvent,

@@ -14,7 +14,7 @@ export interface DenoKv {
   atomic(): DenoKvAtomic;
 }
 
-/** A value of Deno KV and its version. Both are null if there is no value. */
+/** A value in Deno KV and its version. Both are null if there is no value. */
 export interface DenoKvEntry {
   /** The value that was last written. */
   readonly value: unknown;
@@ -22,7 +22,7 @@ export interface DenoKvEntry {
   readonly versionstamp: string | null;
 }
 
-/** A transaction of Deno KV. */
+/** A Deno KV transaction. */
 export interface DenoKvAtomic {
   /** Makes the transaction fail if the value no longer has this version. */
   check(check: { key: string[]; versionstamp: string | null }): this;

@@ -1,4 +1,4 @@
-/** The store on Durable Objects of Cloudflare. */
+/** The store on Cloudflare's Durable Objects. */
 import type { Decision, Millis, Store } from '../../engine/contract.ts';
 import type { Duration } from '../../internal/duration.ts';
 import { SluiceError } from '../../internal/errors.ts';

@@ -46,7 +46,7 @@ interface Question {
 const ALGORITHMS = algorithmsByName('algorithms');
 const ONLY_OWN =
   'of Sluice; for your own algorithms, create the limiter inside a Durable Object of yours, with durableObject(ctx.storage)';
-/** How long the object tries to decide. The Worker has a deadline of its own. */
+/** How long the object tries to decide. The store in the Worker has its own, shorter deadline by default. */
 const DEADLINE: Millis = 30_000;
 /** The maximum number of parsed plans that an object or a Worker keeps. */
 const PLANS = 100;
@@ -118,7 +118,7 @@ export function namespaceStore(
   return { clock: systemClock, apply, close() {} };
 }
 
-/** Cloudflare marks the errors of an object that gets too many requests. */
+/** Whether an error means that the object gets too many requests. Cloudflare marks such errors. */
 function isOverloaded(error: unknown): boolean {
   return (error as { readonly overloaded?: unknown } | undefined)?.overloaded === true;
 }

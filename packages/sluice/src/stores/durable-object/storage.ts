@@ -48,7 +48,7 @@ export function storageService(storage: DurableObjectStorage): CasService<string
     });
   }
 
-  /** Writes each row whose stored version is still the expected one. With `all`, writes either all rows or none. */
+  /** Writes each row that still has the expected version. With `all`, writes either all rows or none. */
   async function write(puts: readonly CasPut<string>[], all: boolean): Promise<boolean[]> {
     const version = newVersion();
     const outcomes = await storage.transaction(async (rows) => {

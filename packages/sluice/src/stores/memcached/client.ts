@@ -3,7 +3,7 @@ import { SluiceError } from '../../internal/errors.ts';
 import { type Client, type Connection, unavailable } from './connection.ts';
 import { memjsConnection } from './memjs.ts';
 
-/** A client of memjs, or a client of the package memcached. */
+/** A memjs client, or a client from the package memcached. */
 export type MemcachedClient =
   | { readonly perform: unknown; readonly incrSeq: unknown }
   | { readonly gets: unknown; readonly cas: unknown; readonly add: unknown };

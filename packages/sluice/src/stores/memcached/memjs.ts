@@ -1,6 +1,6 @@
 /**
- * Compare-and-swap with a client of memjs. Its own methods ignore versions, so this file builds the requests of Memcached's binary
- * protocol, and memjs sends them.
+ * Compare-and-swap with a memjs client. The client's own methods ignore versions, so this file builds the requests of Memcached's
+ * binary protocol, and memjs sends them.
  */
 import { type Client, type Connection, unavailable } from './connection.ts';
 
