@@ -90,7 +90,10 @@ export const MAX_BATCH_OF_DEMAND: number = 1 / 4;
 
 /** Fraction of the limit. While more than this fraction is left, the limit is not binding. */
 export const PLENTY: number = 1 / 8;
-/** Fraction of a log's rate. Up to this demand, leases of a log last τ, although the store remembers their entries for longer. */
+/**
+ * Fraction of a log's rate. While the demand is at most this fraction, leases of a log last τ, although the store must then
+ * remember their entries for longer.
+ */
 export const LIGHT_LOG_LOAD: number = 2 / 3;
 
 // Constants that decide when a node requests units, and which units it returns (decision 20, "When a node calls the store").

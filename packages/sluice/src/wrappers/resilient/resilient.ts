@@ -43,7 +43,7 @@ const STARTUP: Millis = 2000;
  * answer.
  */
 const OFFLINE_RETRY: Millis = 20;
-/** Suffix of the name under which probes write. They use a row of their own, in the cluster slot of the key. */
+/** Suffix of the name under which probes write. Probes use a row of their own, in the cluster slot of the key. */
 const PROBE_SUFFIX = ':~probe';
 /** Answers instead of the store. Without an `error`, the hits were not sent. */
 type Otherwise<T> = (fault: StoreFault, error?: unknown) => Promise<T>;
@@ -94,7 +94,7 @@ export function resilient(
   }
 
   function allTaker(this: Store, hits: readonly Hit[]): AllTaker | undefined {
-    // A wrapper that copied this object and replaced `apply` must see every hit.
+    // If a wrapper copied this object and replaced `apply`, the hits are decided one by one, so that the wrapper sees each of them.
     const takeAll = this.apply === apply ? store.allTaker?.(hits) : undefined;
     if (takeAll === undefined) return undefined;
     return () =>
@@ -305,7 +305,8 @@ export function resilient(
   }
 
   function failed(breaker: Breaker, number: number, error: unknown): unknown {
-    // The server answers, but refuses. An open breaker would hide this error behind `onFailure`.
+    // The server answers, but refuses the hit. This counts as a success, because an open breaker would hide the error behind
+    // `onFailure`.
     if (error instanceof SluiceError && error.code === 'ERR_PERMISSION') succeeded(breaker);
     const fault = error instanceof SluiceError ? 'script' : faultIn(error);
     if (!isHitFault(fault) && breaker.failed(number, sentCount))

@@ -4,7 +4,7 @@
  * store, which keeps a digest or a fingerprint of it.
  */
 
-/** Maximum length of a key to keep, in UTF-16 code units. They take one or two bytes each, so 10,000 keys take at most 20 MB. */
+/** Maximum length of a key to keep, in UTF-16 code units. A code unit takes one or two bytes, so 10,000 keys take at most 20 MB. */
 export const MAX_CACHEABLE_LENGTH = 1024;
 
 export function isCacheable(key: string): boolean {
