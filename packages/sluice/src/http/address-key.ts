@@ -1,6 +1,6 @@
 /**
- * Computes the default key of a guard, which is the client's address. `trustProxy` determines how the address is found. Without it,
- * the framework's own proxy setting applies.
+ * Computes the default key of a guard, which is the client's address. `trustProxy` determines how the address is found. Without
+ * this option, the framework's own proxy setting applies.
  */
 import { warnOnce } from '../internal/warn.ts';
 import {

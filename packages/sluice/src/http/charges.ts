@@ -35,7 +35,10 @@ export interface Passed {
   readonly before: Passed | undefined;
 }
 
-/** Stored on the request itself, because a WeakMap costs the garbage collector more than the whole check. */
+/**
+ * The property in which a request keeps its guards' charges. A WeakMap is not used, because it would cost the garbage collector
+ * more time than the whole check takes.
+ */
 export const PASSED: unique symbol = Symbol.for(`sluice ${VERSION} passed`);
 
 export interface Marked {

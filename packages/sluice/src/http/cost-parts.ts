@@ -33,8 +33,8 @@ export function mayBePolicy(limiters: readonly object[], name: string): boolean 
 }
 
 /**
- * Returns a function that calls the function it is given with these arguments. A function that was already called is not called
- * again; its first result is returned.
+ * Returns a function that takes a callback, calls it with these arguments and returns its result. If the same callback is passed
+ * again, it is not called again, and its first result is returned.
  */
 export function onceEach<A extends readonly unknown[]>(...args: A): <T>(call: (...args: A) => T) => T {
   const results = new Map<unknown, unknown>();

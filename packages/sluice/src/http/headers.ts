@@ -114,8 +114,9 @@ function retryAfter(decision: Decision, key: string | undefined): HeaderPair | u
 const LONGEST_SPREAD: Millis = 5000;
 
 /**
- * How much longer than necessary a client is told to wait, if all clients are replenished at the same moment. The delay is
- * the same for each denial of a key. 0 if it would be below a second, because Retry-After is in whole seconds.
+ * How much longer than necessary a client is told to wait, so that clients whose limits are replenished at the same moment do not
+ * all retry together. The delay is the same for each denial of a key. It is 0 if the longest delay would be below a second, because
+ * Retry-After is in whole seconds.
  */
 function spread({ policy, policies, source }: Decision, key: string): Millis {
   if (source === 'fallback') return 0;
