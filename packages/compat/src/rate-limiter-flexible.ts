@@ -231,8 +231,8 @@ class PointLimiter implements RateLimiterLike {
   }
 
   /**
-   * Delays the result by an equal share of the remaining duration, so that the remaining points are spread over it. The delay is
-   * never shorter than the minimum delay.
+   * Delays the result by an equal share of the remaining duration, so that the remaining points are spread over that duration. The
+   * delay is never shorter than the minimum delay.
    */
   private async spread(res: RateLimiterRes): Promise<RateLimiterRes> {
     const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = res;
