@@ -30,7 +30,7 @@ export interface DenyCacheOptions {
 }
 
 /**
- * Maximum time for which a denial is answered from memory. After that, a reset or refund made by another process takes effect.
+ * Maximum time for which a denial is answered from memory. After this time, a reset or refund made by another process takes effect.
  */
 const MAX_AGE: Millis = 2000;
 /**
@@ -58,7 +58,7 @@ interface Denial {
   scoutAt: Millis;
   /** Number of scouts in flight. */
   scouts: number;
-  /** Resolves when the last scout is answered, with true if the store itself answered it. */
+  /** Resolves when the last scout is answered, with true if the store itself answered that scout. */
   scoutAnswered: Promise<boolean> | undefined;
 }
 

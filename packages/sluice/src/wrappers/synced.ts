@@ -1,8 +1,8 @@
 /**
  * Eventually consistent counting. A node decides locally, based on the remaining units that the store last reported. Once per
  * interval, it pushes the number of units that it has admitted. Only the first hit of a key waits for the store. In exchange, nodes
- * may together admit more than the limit, because each learns late what the others admitted. README.md in this folder states by how
- * much.
+ * may together admit more than the limit, because each node learns late what the other nodes admitted. README.md in this folder
+ * states by how much.
  */
 import {
   type AllTaker,
@@ -71,14 +71,15 @@ interface Count {
   answer: Decision | undefined;
   answerAt: Millis;
   /**
-   * How long a hit of one unit would have had to wait at the last answer. 0 if the last answer was to a hit of a different cost.
+   * The `retryAfter` of the last answer. 0 if the last answer was to a push, whose `retryAfter` is about the pushed cost and not
+   * about a caller's hit.
    */
   wait: Millis;
   /** Units admitted since the last push. */
   admitted: number;
   /** Units in a push that is in flight. */
   pushing: number;
-  /** Whether there was a hit since the last interval. */
+  /** Whether there was a hit since the last interval ended. */
   isInUse: boolean;
 }
 

@@ -6,7 +6,7 @@ export interface Lease {
   left: number;
   /** Units that the store debited. */
   readonly granted: number;
-  /** When the node asked for the lease, which is before the store debited it. */
+  /** When the node asked for the lease, which is before the store debited the units. */
   readonly askedAt: Millis;
   /** From this instant on, no unit of the lease may be spent. */
   readonly end: Millis;

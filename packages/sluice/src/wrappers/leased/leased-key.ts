@@ -95,7 +95,7 @@ export class LeasedKey {
     await Promise.all([this.fetching, ...this.held.all().map((lease) => this.store.giveBack(lease, now))]);
   }
 
-  /** Ends the leases after the row was reset. They are not returned, because the row no longer counts them. */
+  /** Ends the leases after the row was reset. Their units are not returned, because the row no longer counts these units. */
   forget(): void {
     this.ended = 'forgotten';
     this.held.clear();

@@ -54,7 +54,7 @@ interface Group {
   readonly terms: Terms | undefined;
   readonly keys: Map<string, LeasedKey>;
   stopSweeping: (() => void) | undefined;
-  /** False once the group was dropped because it had no keys. Equal plans must no longer use it. */
+  /** False once the group was dropped because it had no keys. Equal plans must no longer use this group. */
   isListed: boolean;
 }
 

@@ -27,7 +27,7 @@ export interface Terms {
   readonly duration: Millis;
   /** The longest lease while the limit is binding. */
   readonly bindingDuration: Millis;
-  /** The longest window. After a limit was binding, it is still treated as binding for this long. */
+  /** The longest window. After a limit was binding, it is still treated as binding for this duration. */
   readonly window: Millis;
   /** Whether the window lasts for many leases, so that units that are lost with a process are missing for a long time. */
   readonly hasLongWindow: boolean;

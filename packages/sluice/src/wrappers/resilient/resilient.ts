@@ -39,8 +39,8 @@ export const DEADLINE: Millis = 200;
 /** How long a store may take for its first answer, counted from the first hit, because the client may still be connecting. */
 const STARTUP: Millis = 2000;
 /**
- * Milliseconds until a hit is sent again if the client refused to send it because it is not connected. Applies until the first
- * answer.
+ * Milliseconds until a hit is sent again if the client refused to send it because the client is not connected. Applies until the
+ * store's first answer.
  */
 const OFFLINE_RETRY: Millis = 20;
 /** Suffix of the name under which probes write. Probes use a row of their own, in the cluster slot of the key. */
@@ -131,7 +131,7 @@ export function resilient(
   ): Promise<T> {
     if (inFlight >= maxInFlight) return overloaded(otherwise);
     return ask(call, breaker, until, since).catch((error: unknown) => {
-      // An error about an invalid policy is not an outage.
+      // A SluiceError, such as one about an invalid policy, is not an outage, so the caller gets the error.
       if (error instanceof SluiceError) throw error;
       const fault = faultIn(error);
       announce.fault(fault, error);
@@ -161,7 +161,7 @@ export function resilient(
       return fallback.giveBack(hit);
     }
     const until = isHolding ? (heldPlaces.remove(hit, false) ?? pendingUntil(hit)) : undefined;
-    // Without a decision or a record, the charge may have been made by the fallback.
+    // Without a decision or a record of the place, the charge may have been made by the fallback.
     const isChargedByStore = hit.of !== undefined || until !== undefined;
     return askOr(callOf(store, hit), until, (fault, error) => {
       if (error === undefined) releaseLater(hit, systemClock.now(), until);
