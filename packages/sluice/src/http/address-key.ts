@@ -70,7 +70,7 @@ const NOT_TRUSTED =
 
 /**
  * Whether X-Forwarded-For is set but does not contain the address that was found. On some platforms, the address of the connection
- * is already the client's, and the header contains it.
+ * is already the client's address, and the header contains that address.
  */
 function isForwarded(headers: HeadersLike, client: string | undefined): boolean {
   const list = headerOf(headers, 'x-forwarded-for');

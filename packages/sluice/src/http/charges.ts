@@ -27,7 +27,7 @@ export interface Entry {
   open: boolean;
 }
 
-/** The charges of a guard that let the request pass, and of the guards before it. */
+/** The charges of a guard that let the request pass, and the charges of the guards before it. */
 export interface Passed {
   /** The entries that the headers report. In shadow mode, these are only the entries of earlier guards. */
   readonly told: readonly Entry[];

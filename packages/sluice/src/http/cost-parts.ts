@@ -1,6 +1,6 @@
 /**
- * Splits a cost such as `{ requests: 1, tokens: 4200 }` among a guard's limiters, so that one object can name policies of all of
- * them.
+ * Splits a cost such as `{ requests: 1, tokens: 4200 }` among a guard's limiters, so that one object can name policies of all these
+ * limiters.
  */
 import { HAS_POLICY, type Named } from '../internal/policy-names.ts';
 import type { ByPolicy } from '../limiter/api.ts';

@@ -1,4 +1,4 @@
-/** Turns a decision into response headers, as name and value pairs. The caller sets them. */
+/** Turns a decision into response headers, as name and value pairs. The caller sets the headers. */
 import {
   type Decision,
   TIME_EPSILON,
@@ -24,8 +24,7 @@ export interface HeaderOptions {
   /** One or several styles. If two styles set the same header, the first one wins. Default 'draft-11'. */
   readonly style?: HeaderStyle | readonly HeaderStyle[] | undefined;
   /**
-   * The `pk` parameter of draft-11, which tells the client the key it is limited by. Anyone who sees the response can
-   * read it.
+   * The `pk` parameter of draft-11, which tells the client the key it is limited by. Anyone who sees the response can read the key.
    */
   readonly partitionKey?: string | undefined;
   /** The current time in milliseconds since 1970, for 'github'. Default: `Date.now()`. */

@@ -32,7 +32,7 @@ interface Subscriber {
  * subscriptions, whose limits hold a place (`concurrency`) or have a `settle` function.
  */
 export class RateLimitInterceptor implements NestInterceptor {
-  /** Implements `NestInterceptor`. Nest calls it. */
+  /** Implements `NestInterceptor`. Nest calls this method. */
   intercept(context: ExecutionContext, next: CallHandler): ReturnType<CallHandler['handle']> {
     const source = next.handle();
     const settle = waiting.get(context.getArgs());

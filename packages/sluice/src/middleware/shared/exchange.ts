@@ -1,6 +1,6 @@
 /**
  * Detects the end of an exchange on Node, which is when the response has been sent or the client has disconnected. All Node
- * middlewares use it, because the response's own 'close' event is missing in three cases:
+ * middlewares use this module, because the response's own 'close' event is missing in three cases:
  *
  * - HTTP/1.1 pipelining. A response that waits behind another has no socket yet, and Node does not notify it when the
  *   connection closes. The request's socket does emit 'close'.
@@ -90,8 +90,8 @@ function watchResponse(response: ServerResponse, over: () => void): () => void {
 }
 
 /**
- * Calls `over` when the socket closes. A socket has one listener for all responses that are waiting for it, and no listener if
- * none is waiting.
+ * Calls `over` when the socket closes. A socket has one listener for all responses that are waiting for it, and no listener if no
+ * response is waiting.
  */
 function watchSocket(socket: Socket & Watched, over: () => void): () => void {
   let callbacks = socket[CALLBACKS];
