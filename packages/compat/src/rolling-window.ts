@@ -70,7 +70,7 @@ export interface RollingResult {
 
 /**
  * A limiter, which is a function with the arguments `(id?, n?, callback?)`. If the first argument is a number and no other number
- * follows, it is `n`. Returns a promise if there is no callback.
+ * follows, that number is `n`. Returns a promise if there is no callback.
  */
 export interface RollingLimiter {
   (id?: string, n?: number): Promise<RollingResult>;
@@ -190,7 +190,7 @@ export interface RateLimitInfo {
   readonly blockedDueToCount: boolean;
   /** Whether the attempt is denied because it came too soon after the previous one. */
   readonly blockedDueToMinDifference: boolean;
-  /** Milliseconds until an attempt passes, rounded up, if no attempt is made before then. */
+  /** Milliseconds until an attempt passes, rounded up, if no other attempt is made in the meantime. */
   readonly millisecondsUntilAllowed: Millis;
   /** Attempts left in the interval after this one, regardless of `minDifference`. */
   readonly actionsRemaining: number;
