@@ -1,9 +1,9 @@
 /**
  * A store for @fastify/rate-limit on any store of Sluice, with exact counts and one round trip per request.
  *
- * With `continueExceeding` or `exponentialBackoff`, each request made while the client is limited restarts the wait. The wait is
- * a manual block, and these requests are counted in a separate row that outlives the window. Only limited requests need more
- * round trips.
+ * With `continueExceeding` or `exponentialBackoff`, each request made while the client is limited restarts the wait. The wait is a
+ * manual block, and these requests are counted in a separate row that outlives the window. Only limited requests need more than one
+ * round trip.
  */
 import type { AnyLimiter, MaybePromise, Millis, Store } from 'sluice';
 import { chain } from 'sluice/store';
@@ -13,7 +13,7 @@ import { countersOf, type Hits, hitsOf, placeOf, type SluiceStoreOptions } from 
 export type { Callback } from './shared/callback.ts';
 export type { SluiceStoreOptions } from './shared/hit-counter.ts';
 
-/** The number of hits of a client, and when it resets. */
+/** The number of a client's hits, and when this number resets. */
 export interface RouteHits {
   /** Hits in the current window. */
   current: number;
@@ -47,8 +47,8 @@ interface Params {
 }
 
 /**
- * Requests that a client makes while it is limited are counted separately. This count is kept for this long, starting with the
- * first such request.
+ * Requests that a client makes while it is limited are counted separately. That separate count is kept for this duration, starting
+ * with the first such request.
  */
 const MEMORY: Millis = 30 * 24 * 60 * 60 * 1000;
 
@@ -90,8 +90,7 @@ function routeStore(store: Store, name: string, params: Params): RouteStore {
     max: number,
     { count, endsIn, isBlocked }: Hits,
   ): Promise<RouteHits> {
-    // Until the key is blocked, each request gets its number from the window's count, so concurrent requests get different
-    // numbers.
+    // Until the key is blocked, `nth` is computed from the window's count, so that it is different for each concurrent request.
     const nth = isBlocked ? hitsOf(await returns.take(key)).count : count - max;
     const newWait = params.continueExceeding === true ? span : span * 2 ** (nth - 1);
     const wait = Math.min(isBlocked ? Math.max(newWait, endsIn) : newWait, Number.MAX_SAFE_INTEGER);

@@ -1,6 +1,6 @@
 /**
- * A drop-in for Guava's RateLimiter. Callers wait for their turn, and the permits that one call takes delay the next call. In
- * memory, the waits equal those of the original to the microsecond. `distributed` applies the same rules on any store.
+ * A drop-in for Guava's RateLimiter. Callers wait for their turn. The more permits a call takes, the longer the next call has to
+ * wait. In memory, the waits equal those of the original to the microsecond. `distributed` applies the same rules on any store.
  */
 import { inMillis } from './shared/millis.ts';
 import {
@@ -215,11 +215,12 @@ function sleepBy({ clock }: Store<MaybePromise<Decision>>): (span: Millis) => Pr
 }
 
 /*
- * The arithmetic below equals Guava's to the last bit. Times are whole microseconds, and permits are float64. The wait that a call causes has two parts, for stored and for fresh permits. Each part is truncated to whole microseconds.
+ * The arithmetic below equals Guava's to the last bit. Times are whole microseconds, and permits are float64. The wait that a call
+ * causes has two parts, for stored and for fresh permits. Each part is truncated to whole microseconds.
  *
  * The library's pacer is not used here, because it counts spent permits while Guava counts stored ones. The results differ in the
- * last bit of a float64. After truncation, that is sometimes a whole microsecond, which can decide whether a call with a timeout
- * passes.
+ * last bit of a float64. After truncation, the difference is sometimes a whole microsecond, which can decide whether a call with a
+ * timeout passes.
  */
 
 /** How many permits are stored during idle time at a given rate, and what they cost. Durations are in microseconds. */

@@ -231,8 +231,8 @@ class PointLimiter implements RateLimiterLike {
   }
 
   /**
-   * Delays the result by an equal share of the remaining duration, so that the remaining points are spread over it. The delay is
-   * never shorter than the minimum delay.
+   * Delays the result by an equal share of the remaining duration, so that the remaining points are spread over that duration. The
+   * delay is never shorter than the minimum delay.
    */
   private async spread(res: RateLimiterRes): Promise<RateLimiterRes> {
     const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = res;
@@ -554,7 +554,7 @@ interface LocalBlocks {
   readonly limiter: Limiter;
   /** A key is blocked once it has consumed this many points. */
   readonly from: number;
-  /** How long a key is blocked. 0 means as long as the server would deny it. */
+  /** How long a key is blocked. 0 means as long as the server would deny the key. */
   readonly length: Millis;
 }
 
@@ -566,7 +566,7 @@ function localBlocks(from: number, length: Millis, clock: StoreOptions['clock'])
 }
 
 /**
- * For each client, the property that shows whether the client is connected, and the value that it has while the client is
+ * For each client, the property that shows whether the client is connected, and the value of that property while the client is
  * connected. valkey-glide has no such property.
  */
 const READINESS: readonly (readonly [string, unknown])[] = [

@@ -70,7 +70,7 @@ export interface RollingResult {
 
 /**
  * A limiter, which is a function with the arguments `(id?, n?, callback?)`. If the first argument is a number and no other number
- * follows, it is `n`. Returns a promise if there is no callback.
+ * follows, that number is `n`. Returns a promise if there is no callback.
  */
 export interface RollingLimiter {
   (id?: string, n?: number): Promise<RollingResult>;
@@ -190,7 +190,7 @@ export interface RateLimitInfo {
   readonly blockedDueToCount: boolean;
   /** Whether the attempt is denied because it came too soon after the previous one. */
   readonly blockedDueToMinDifference: boolean;
-  /** Milliseconds until an attempt passes, rounded up, if no attempt is made before then. */
+  /** Milliseconds until an attempt passes, rounded up, if no other attempt is made in the meantime. */
   readonly millisecondsUntilAllowed: Millis;
   /** Attempts left in the interval after this one, regardless of `minDifference`. */
   readonly actionsRemaining: number;
@@ -275,7 +275,7 @@ function infoOf(blocked: boolean, before: Decision, after: Decision, left: numbe
   const tooSoon = blocked && waits.includes(GAP);
   return {
     blocked,
-    // Another call may have used the last action between the peek and the take.
+    // If the peek found no reason for the block, another call used the last action between the peek and the take.
     blockedDueToCount: blocked && (!tooSoon || waits.length > 1),
     blockedDueToMinDifference: tooSoon,
     millisecondsUntilAllowed: wholeUnits(after.retryAfter),
@@ -292,14 +292,15 @@ function nameOf(limits: readonly RollingLimit[], mode = 'classic'): string {
 /* Code that both drop-ins share: logs and a minimum gap in one row, and a log that keeps counting beyond its limit. */
 
 /**
- * How far a log may count beyond its limit. The log's own limit is raised by this amount, so that `remaining` also shows the
- * excess. To check whether a cost fits the intended limit, the cost is raised by the same amount.
+ * How far a log may count beyond its limit. The log's own limit is raised by this amount, so that `remaining` also shows by how
+ * much the intended limit is exceeded. To check whether a cost fits the intended limit, the cost is raised by the same amount.
  */
 const ABOVE = 2 ** 40;
 
 /**
  * Changes a log so that it counts every attempt and denies none. At least `entries` attempts have their own entry. If there are
- * more attempts than both `entries` and the limit, the oldest attempts are merged, which affects only the size of the excess.
+ * more attempts than both `entries` and the limit, the oldest attempts are merged, which affects only the reported number of
+ * attempts beyond the limit.
  */
 function countPast(log: Policy, entries: number): Policy {
   const limit = log.limit + ABOVE;

@@ -1,6 +1,6 @@
 /**
- * GCRA in the form that redis-cell and throttled use. A key has one arrival time, and each call specifies the rate and burst by
- * which that time is interpreted. So there is no limiter per quota; instead, every call is a hit with its own plan.
+ * GCRA in the form that redis-cell and throttled use. A key has one theoretical arrival time, and each call specifies the rate and
+ * burst by which that time is interpreted. So there is no limiter per quota; instead, every call is a hit with its own plan.
  */
 import { inMillis } from './millis.ts';
 import {
@@ -38,8 +38,8 @@ export function cellCounter<R extends MaybePromise<Decision>>(store: Store<R>, n
 }
 
 /**
- * Creates a GCRA policy that may have a burst below 1. With such a burst, nothing passes. The factory `gcra` rejects it, but the
- * algorithm handles it.
+ * Creates a GCRA policy that may have a burst below 1. With such a burst, nothing passes. The factory `gcra` rejects such a burst,
+ * but the algorithm handles it.
  */
 function cells(interval: Millis, burst: number): Policy {
   const one = gcra({ limit: 1, per: inMillis(interval) });

@@ -43,7 +43,7 @@ const UNREACHED = 2 ** 52;
 
 const IN_USE = Symbol.for('sluice-compat.prefixes');
 const host = globalThis as { [IN_USE]?: WeakMap<object, Set<string>> };
-/** Default prefixes in use, by the backend that holds the keys. Global, because a process may load this module twice. */
+/** Default prefixes in use, by the backend that holds the keys. The map is global, because a process may load this module twice. */
 const inUse = host[IN_USE] ?? new WeakMap<object, Set<string>>();
 host[IN_USE] = inUse;
 

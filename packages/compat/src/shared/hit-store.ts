@@ -3,7 +3,7 @@ import { type AnyLimiter, type Decision, type Millis, SluiceError } from 'sluice
 import { chain } from 'sluice/store';
 import { countersOf, hitsOf, placeOf, type SluiceStoreOptions } from './hit-counter.ts';
 
-/** The number of hits of a client, and when it resets. */
+/** The number of a client's hits, and when this number resets. */
 export interface ClientHits {
   /** Hits in the current window. */
   totalHits: number;
@@ -55,7 +55,7 @@ export function hitStore(options: SluiceStoreOptions, defaultPrefix: string): Hi
 
   function counted(decision: Decision): ClientHits {
     const { count, endsIn } = hitsOf(decision);
-    // An unavailable store with onFailure 'allow' has counted nothing.
+    // With onFailure 'allow', an unavailable store has counted nothing, so the hit is reported as the first one.
     return clientHits(Math.max(count, 1), endsIn);
   }
 

@@ -2,8 +2,8 @@
 import type { Millis } from 'sluice';
 
 /**
- * The float error of an instant, which is half a microsecond. The engine tolerates this error, so it must not cause a duration to
- * be rounded up to the next unit.
+ * The largest float error of an instant, which is half a microsecond. The engine tolerates this error, so it must not cause a
+ * duration to be rounded up to the next unit.
  */
 export const GRAIN: Millis = 0.0005;
 

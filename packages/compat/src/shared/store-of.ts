@@ -15,6 +15,6 @@ export interface StoreOptions {
 export function storeOf({ store, clock }: StoreOptions, client?: object): Store<MaybePromise<Decision>> {
   if (store !== undefined) return storeIn('options.store', store);
   if (client === undefined) return memory({ clock });
-  // The original APIs reject when Redis fails, and their callers handle that.
+  // The original APIs reject when Redis fails, and their callers handle the rejection.
   return redis(client as RedisClient, { clock, onFailure: 'throw' });
 }

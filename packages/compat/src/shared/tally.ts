@@ -57,9 +57,9 @@ export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Po
 }
 
 /**
- * Creates a policy that opens a window of `length`. All rows are read with the same window of half a millisecond, so a row
- * effectively holds the end of its window. Half a millisecond is shorter than any window that is opened, so that no row looks as
- * if a wrong clock had written it.
+ * Creates a policy that opens a window of `length`. A row stores the time half a millisecond before its window ends, so a plan of
+ * any length finds the same end. This time is usually in the future. The algorithm does not treat it as a sign of a wrong clock,
+ * because half a millisecond is shorter than any `length`.
  */
 function openFor(length: Millis): Policy {
   const window = fixedWindow({ limit: MOST, per: '1ms', align: 'first' });

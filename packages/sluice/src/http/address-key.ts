@@ -1,6 +1,6 @@
 /**
- * Computes the default key of a guard, which is the client's address. `trustProxy` determines how the address is found. Without it,
- * the framework's own proxy setting applies.
+ * Computes the default key of a guard, which is the client's address. `trustProxy` determines how the address is found. Without
+ * this option, the framework's own proxy setting applies.
  */
 import { warnOnce } from '../internal/warn.ts';
 import {
@@ -70,7 +70,7 @@ const NOT_TRUSTED =
 
 /**
  * Whether X-Forwarded-For is set but does not contain the address that was found. On some platforms, the address of the connection
- * is already the client's, and the header contains it.
+ * is already the client's address, and the header contains that address.
  */
 function isForwarded(headers: HeadersLike, client: string | undefined): boolean {
   const list = headerOf(headers, 'x-forwarded-for');

@@ -27,7 +27,7 @@ export interface Entry {
   open: boolean;
 }
 
-/** The charges of a guard that let the request pass, and of the guards before it. */
+/** The charges of a guard that let the request pass, and the charges of the guards before it. */
 export interface Passed {
   /** The entries that the headers report. In shadow mode, these are only the entries of earlier guards. */
   readonly told: readonly Entry[];
@@ -35,7 +35,10 @@ export interface Passed {
   readonly before: Passed | undefined;
 }
 
-/** Stored on the request itself, because a WeakMap costs the garbage collector more than the whole check. */
+/**
+ * The property in which a request keeps its guards' charges. A WeakMap is not used, because it would cost the garbage collector
+ * more time than the whole check takes.
+ */
 export const PASSED: unique symbol = Symbol.for(`sluice ${VERSION} passed`);
 
 export interface Marked {

@@ -1,6 +1,6 @@
 /**
- * Splits a cost such as `{ requests: 1, tokens: 4200 }` among a guard's limiters, so that one object can name policies of all of
- * them.
+ * Splits a cost such as `{ requests: 1, tokens: 4200 }` among a guard's limiters, so that one object can name policies of all these
+ * limiters.
  */
 import { HAS_POLICY, type Named } from '../internal/policy-names.ts';
 import type { ByPolicy } from '../limiter/api.ts';
@@ -33,8 +33,8 @@ export function mayBePolicy(limiters: readonly object[], name: string): boolean 
 }
 
 /**
- * Returns a function that calls the function it is given with these arguments. A function that was already called is not called
- * again; its first result is returned.
+ * Returns a function that takes a callback, calls it with these arguments and returns its result. If the same callback is passed
+ * again, it is not called again, and its first result is returned.
  */
 export function onceEach<A extends readonly unknown[]>(...args: A): <T>(call: (...args: A) => T) => T {
   const results = new Map<unknown, unknown>();

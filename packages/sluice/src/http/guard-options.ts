@@ -8,9 +8,10 @@ import { mayBePolicy } from './cost-parts.ts';
 import { HEADER_STYLES, type HeaderStyle } from './headers.ts';
 
 /**
- * The methods of a limiter that a guard uses. Every limiter of Sluice has them. A guard also uses the limiter's `settle`. That
- * method is not listed here because a guard has an option of the same name, and TypeScript could then not infer the parameter types
- * of callbacks in the options. If a limiter has no `settle` method, the costs of requests that are settled must be numbers.
+ * The methods of a limiter that a guard uses. Every limiter of Sluice has them. A guard also uses the limiter's `settle` method.
+ * That method is not listed here, because a guard has an option of the same name. If the method were listed, TypeScript could not
+ * infer the parameter types of callbacks in the options. If a limiter has no `settle` method, the costs of requests that are
+ * settled must be numbers.
  */
 export type GuardLimiter = Pick<AnyLimiter, 'take' | 'peek' | 'refund' | 'release' | 'takeMany'> &
   Partial<Pick<AnyLimiter, 'keep'>>;
@@ -67,9 +68,8 @@ export interface GuardOptions<Q> extends Partial<Limit<Q>>, ClientAddressOptions
   /** Called for every denial, even in shadow mode. */
   readonly onDenied?: ((request: Q, decision: Decision) => unknown) | undefined;
   /**
-   * Called with a `StoreUnavailable` error when the store cannot be reached, in which case the client gets status 503. Also
-   * called with any error that occurs after the response was sent, in `settle` or in the charge, refund or release that follows
-   * it.
+   * Called with a `StoreUnavailable` error when the store cannot be reached, in which case the client gets status 503. Also called
+   * with any error that occurs after the response was sent, in `settle` or in the charge, refund or release that follows `settle`.
    */
   readonly onUnavailable?: ((request: Q, error: unknown) => unknown) | undefined;
   /** The HTTP status of a denial. Default 429. */

@@ -185,7 +185,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
       const now = own.filter((entry) => entry.open && isOpenLater(entry));
       for (const entry of now) entry.open = false;
       const ask = onceEach(request, outcome);
-      // Not an async function, so that a charge on a synchronous store is settled as early as possible.
+      // This is not an async function, so that a charge on a synchronous store is settled as early as possible.
       const finalCost = ({ charge, index }: Entry): MaybePromise<ByPolicy | undefined> => {
         const { settle } = limits[index];
         return settle && chain(ask(settle), (cost) => costPart(limiters, charge, cost));
@@ -230,7 +230,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
         skip === undefined
           ? check(request)
           : chain(skip(request), (skipped) => (skipped ? PASS : check(request)));
-      // A key function may return any thenable, but middlewares test for Promise.
+      // A key function may return any thenable, but middlewares test for instances of Promise, so other thenables are converted.
       return isPromise(verdict)
         ? Promise.resolve(verdict).catch((error: unknown) => failed(request, error))
         : verdict;
@@ -248,7 +248,7 @@ function isSetupError(error: unknown): error is SluiceError {
   return error instanceof SluiceError && (error.code === 'ERR_PERMISSION' || error.code === 'ERR_TABLE');
 }
 
-/** Renews the place that a charge holds, if it holds one, until it is released. */
+/** If a charge holds a place, renews the place until it is released. */
 function keepPlace(entry: Entry): void {
   const { limiter, key } = entry.charge;
   if (entry.decision.held === true) limiter.keep?.(key, givenBack(entry.charge, entry.decision));

@@ -1,4 +1,4 @@
-/** Turns a decision into response headers, as name and value pairs. The caller sets them. */
+/** Turns a decision into response headers, as name and value pairs. The caller sets the headers. */
 import {
   type Decision,
   TIME_EPSILON,
@@ -24,8 +24,7 @@ export interface HeaderOptions {
   /** One or several styles. If two styles set the same header, the first one wins. Default 'draft-11'. */
   readonly style?: HeaderStyle | readonly HeaderStyle[] | undefined;
   /**
-   * The `pk` parameter of draft-11, which tells the client the key it is limited by. Anyone who sees the response can
-   * read it.
+   * The `pk` parameter of draft-11, which tells the client the key it is limited by. Anyone who sees the response can read the key.
    */
   readonly partitionKey?: string | undefined;
   /** The current time in milliseconds since 1970, for 'github'. Default: `Date.now()`. */
@@ -114,8 +113,9 @@ function retryAfter(decision: Decision, key: string | undefined): HeaderPair | u
 const LONGEST_SPREAD: Millis = 5000;
 
 /**
- * How much longer than necessary a client is told to wait, if all clients are replenished at the same moment. The delay is
- * the same for each denial of a key. 0 if it would be below a second, because Retry-After is in whole seconds.
+ * How much longer than necessary a client is told to wait, so that clients whose limits are replenished at the same moment do not
+ * all retry together. The delay is the same for each denial of a key. It is 0 if the longest delay would be below a second, because
+ * Retry-After is in whole seconds.
  */
 function spread({ policy, policies, source }: Decision, key: string): Millis {
   if (source === 'fallback') return 0;

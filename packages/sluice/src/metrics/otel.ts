@@ -56,8 +56,8 @@ export function otelMetrics(meter: Meter, options: OtelOptions = {}): OtelMetric
 }
 
 /**
- * Converts labels to OpenTelemetry attributes. A fault becomes `error.type`, as the semantic conventions require. Other labels
- * are prefixed.
+ * Converts labels to OpenTelemetry attributes. A fault becomes `error.type`, as the semantic conventions require. Other labels get
+ * the prefix `sluice.`.
  */
 export function otelAttributes(labels: Labels = {}): Attributes {
   return Object.fromEntries(

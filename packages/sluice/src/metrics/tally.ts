@@ -10,7 +10,10 @@ import type { Family } from './family.ts';
 
 /** Options that all metrics observers share. */
 export interface TallyOptions {
-  /** An allowed request counts as near the limit if more than this fraction of the limit is used after it. Default 0.8. */
+  /**
+   * An allowed request counts as near the limit if more than this fraction of the limit is used once the request has passed.
+   * Default 0.8.
+   */
   readonly nearRatio?: number | undefined;
   /** The maximum number of limiters that are counted separately. Further limiters are counted as 'other'. Default 200. */
   readonly maxLimiters?: number | undefined;

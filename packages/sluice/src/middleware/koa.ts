@@ -10,9 +10,9 @@ export interface KoaContext extends KoaProxy {
   readonly req: IncomingMessage;
   /** Node's response. */
   readonly res: ServerResponse;
-  /** Set if the request is denied. */
+  /** The response's status, which the middleware sets if the request is denied. */
   status: number;
-  /** Set if the request is denied. */
+  /** The response's body, which the middleware sets if the request is denied. */
   body: unknown;
   /** Sets a header. */
   set(name: string, value: string): void;

@@ -13,7 +13,7 @@ export function withRateLimit<
   Q extends NodeRequest = IncomingMessage,
   S extends NodeResponse = ServerResponse,
 >(
-  // Q is inferred only from the handler. This type is what NoInfer<Q> means, which needs TypeScript 5.4.
+  // Q is inferred only from the handler. This type has the same effect as NoInfer<Q>, which needs TypeScript 5.4.
   options: GuardOptions<[Q][Q extends unknown ? 0 : never]> | GuardLimiter,
   handler: (request: Q, response: S) => unknown,
 ): (request: Q, response: S) => void {

@@ -44,7 +44,7 @@ const trpcView: View<TrpcCall> = {
   },
 };
 
-/** The error that denies a call. tRPC treats it as its own error because of its name. */
+/** The error that denies a call. tRPC treats it as one of its own errors, because its name is 'TRPCError'. */
 export class TooManyRequests extends Error {
   /** The tRPC error code. It is 'SERVICE_UNAVAILABLE' if the store cannot be reached. */
   readonly code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE';
@@ -80,7 +80,8 @@ export function rateLimit<C = unknown>(
       call.signal?.removeEventListener('abort', leave);
       void settle({ status, aborted });
     };
-    // If the client disconnects before its subscription has started, its iterable is never read.
+    // If the client disconnects before its subscription has started, the iterable is never read, so only the signal shows that the
+    // call is over.
     const leave = (): void => end(0, true);
     try {
       const result = await call.next();

@@ -47,7 +47,7 @@ export const COST_CLAIMS: readonly ClaimSteps[] = [
         { allowed: true, policies: { 1: { remaining: 750 }, 2: { remaining: 50, taken: 50 } } },
       ],
       [900, peek({ cost: { log: 51 } }), { allowed: false, retryAfter: 100 }],
-      // The charge of the first window no longer counts, so none of it is given back.
+      // The window in which the first charge was made is over, so none of that charge is given back.
       [1050, take({ cost: { tokens: 200, log: 0 } }), { allowed: true, policies: { 1: { remaining: 800 } } }],
       [
         1050,

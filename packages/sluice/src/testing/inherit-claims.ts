@@ -76,7 +76,8 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     steps: [
       [0, more(11), { allowed: true, remaining: 9 }],
       [0, take(), { allowed: true, remaining: 8 }],
-      // After 200 ms the key is fully replenished under the limit of 10. Under the limit of 20, that takes 550 ms.
+      // After 200 ms the key is fully replenished under the limit of 10. Under the limit of 20, it is fully replenished only after
+      // 550 ms.
       [200, peek(), { remaining: 10, resetAfter: 0 }],
       [200, refund(5), { remaining: 10 }],
       [549, (limiter) => limiter.peek('k', { tier: 'more' }), { remaining: 10 }],

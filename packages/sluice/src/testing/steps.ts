@@ -16,7 +16,7 @@ export type Step = readonly [at: number, ask: (limiter: AnyLimiter) => unknown, 
 export interface ClaimSteps {
   readonly name: string;
   readonly policies: PolicySource;
-  /** Options of the limiter. Default: only two tiers, which the claims about verbs use. */
+  /** Options of the limiter. By default, it only has two tiers, which the claims about verbs use. */
   readonly options?: Pick<LimiterOptions, 'inherit' | 'tiers'>;
   readonly steps: readonly Step[];
 }
@@ -38,7 +38,7 @@ export const refund =
 /** Decisions that made a charge or took a place, keyed by the names under which claims remember them. */
 const places = new WeakMap<AnyLimiter, Map<string, Decision>>();
 
-/** Takes and remembers the decision under a name. */
+/** Calls `take` and remembers the decision under a name. */
 export const takeRemembered =
   (name: string, options: TakeOptions) =>
   async (limiter: AnyLimiter): Promise<Decision> =>

@@ -196,7 +196,8 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
       [0, take({ tier: 'pro', cost: 50 }), { allowed: true, limit: 100, remaining: 40 }],
       // The default tier allows 10 units, and 60 were used. 51 units must come back, one every 100 ms.
       [0, take(), { allowed: false, retryAfter: 5100 }],
-      // The tier 'pro' charged last, and 50 units have come back there. 10 are used, so one more must come back.
+      // The last charge was made in the tier 'pro', where 50 of the 60 used units have come back. 10 units are still used, so one
+      // more must come back.
       [500, take(), { allowed: false, retryAfter: 100 }],
     ],
   },

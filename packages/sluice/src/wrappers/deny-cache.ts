@@ -30,12 +30,12 @@ export interface DenyCacheOptions {
 }
 
 /**
- * Maximum time for which a denial is answered from memory. After that, a reset or refund made by another process takes effect.
+ * Maximum time for which a denial is answered from memory. After this time, a reset or refund made by another process takes effect.
  */
 const MAX_AGE: Millis = 2000;
 /**
- * Maximum number of scouts that a hit waits for before it is sent to the store itself. With its own call, that makes three round
- * trips.
+ * Maximum number of scouts that a hit waits for before the hit itself is sent to the store. Together with this last call, the hit
+ * takes at most three round trips.
  */
 const MAX_WAITS = 2;
 /** Fraction of a round trip by which a scout is delayed, so that it rarely arrives before the denial has ended. */
@@ -58,7 +58,7 @@ interface Denial {
   scoutAt: Millis;
   /** Number of scouts in flight. */
   scouts: number;
-  /** Resolves when the last scout is answered, with true if the store itself answered it. */
+  /** Resolves when the last scout is answered, with true if the store itself answered that scout. */
   scoutAnswered: Promise<boolean> | undefined;
 }
 
@@ -92,7 +92,7 @@ export function denyCache(
    * undefined while one of the hits is denied, so that the hits are decided one by one and the cache can answer.
    */
   function allTaker(this: Store, hits: readonly Hit[]): AllTaker | undefined {
-    // A wrapper that copied this object and replaced `apply` must see every hit.
+    // If a wrapper copied this object and replaced `apply`, the hits are decided one by one, so that the wrapper sees each of them.
     if (this.apply !== apply || hits.some(isDenied)) return undefined;
     const takeAll = store.allTaker?.(hits);
     if (takeAll === undefined) return undefined;
@@ -126,8 +126,8 @@ export function denyCache(
     }
     const now = systemClock.now();
     if (now >= denial.scoutAt) {
-      // One hit is sent for each unit that was replenished since the denial ended. The last of these hits is the scout. The
-      // scout's peek shows how many units the other hits have left.
+      // One hit is sent for each unit that was replenished since the denial ended. The last of these hits is the scout. The scout's
+      // peek shows how many units are left after all of these hits.
       const nextScoutAt = Math.max(denial.scoutAt, now - MAX_AGE) + replenishTime(hit);
       if (nextScoutAt > now) return scout(hit, id, denial, now);
       denial.scoutAt = nextScoutAt;
@@ -157,7 +157,9 @@ export function denyCache(
     return decision;
   }
 
-  /** Records the answer to a hit if later hits are likely to be denied. `before` is `givenBack` when the hit was sent. */
+  /**
+   * Records the answer to a hit if later hits are likely to be denied. `before` is the value of `givenBack` when the hit was sent.
+   */
   function note(hit: PlainHit, id: string, decision: Decision, before: number, sent: Millis): void {
     const { allowed, remaining, retryAfter, source } = decision;
     if (source !== 'store' || before !== givenBack) return;
@@ -167,8 +169,8 @@ export function denyCache(
   }
 
   /**
-   * Sends the hit and, right after it, a peek that shows how the next hit would be answered. Without the peek, a scout that is
-   * allowed would learn nothing, and all other hits would be sent to the store one after another.
+   * Sends the hit and, right after it, a peek that shows how the next hit would be answered. Without the peek, the cache would
+   * learn nothing from a scout that is allowed, and all other hits would be sent to the store one after another.
    */
   function scout(hit: PlainHit, id: string, denial: Denial, sent: Millis): Promise<Decision> {
     const before = givenBack;
@@ -214,7 +216,7 @@ export function denyCache(
   ): void {
     const { retryAfter } = decision;
     const denial = denials.get(id);
-    // The next units to be replenished go to the scouts in flight.
+    // The next units to be replenished go to the scouts in flight, so the next scout waits for the units after those.
     const due =
       denial === undefined || denial.scouts === 0
         ? sent + retryAfter + SCOUT_DELAY * (since - sent)
@@ -224,7 +226,7 @@ export function denyCache(
     denials.delete(id);
     const [oldest] = denials.keys();
     if (denials.size >= maxKeys && oldest !== undefined) denials.delete(oldest);
-    // The same object must be kept, because its scouts refer to it.
+    // The same object must be kept, because scouts in flight refer to it.
     denials.set(copyOf(id), Object.assign(denial ?? { scouts: 0, scoutAnswered: undefined }, learned));
   }
 

@@ -1,6 +1,7 @@
 /**
  * Reports the result of each hit to observers. A synchronous store stays synchronous and fast, because nothing is awaited or
- * allocated per hit. The clock is not read either, because that would take as long as the check. Errors of observers are ignored.
+ * allocated per hit. The clock is not read either, because reading it would take as long as the check itself. Errors of observers
+ * are ignored.
  */
 import type { AllTaker, Decision, Hit, MaybePromise, Millis, Store } from '../engine/contract.ts';
 import { faultIn, SluiceError, type StoreFault } from '../internal/errors.ts';
@@ -85,7 +86,10 @@ export function metered<R extends MaybePromise<Decision>>(
     );
   }
 
-  /** Reports hits that were decided in one step. If one of them is denied, the others are reported as peeks. */
+  /**
+   * Reports hits that were decided in one step. If one of them is denied, the others are reported as peeks, because nothing was
+   * charged.
+   */
   function allDecided(hits: readonly Hit[], decisions: readonly Decision[], took: Millis | undefined): void {
     const denied = decisions.findIndex(({ allowed }) => !allowed);
     for (const [i, decision] of decisions.entries()) {
@@ -100,7 +104,7 @@ export function metered<R extends MaybePromise<Decision>>(
   }
 
   function allTaker(this: Store<R>, hits: readonly Hit[]): AllTaker | undefined {
-    // A wrapper that copied this object and replaced `apply` must see every hit.
+    // If a wrapper copied this object and replaced `apply`, the hits are decided one by one, so that the wrapper sees each of them.
     const takeAll = this.apply === apply ? store.allTaker?.(hits) : undefined;
     if (takeAll === undefined) return undefined;
     return () => {

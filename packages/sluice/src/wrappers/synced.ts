@@ -1,8 +1,8 @@
 /**
  * Eventually consistent counting. A node decides locally, based on the remaining units that the store last reported. Once per
  * interval, it pushes the number of units that it has admitted. Only the first hit of a key waits for the store. In exchange, nodes
- * may together admit more than the limit, because each learns late what the others admitted. README.md in this folder states by how
- * much.
+ * may together admit more than the limit, because each node learns late what the other nodes admitted. README.md in this folder
+ * states by how much.
  */
 import {
   type AllTaker,
@@ -67,18 +67,19 @@ interface Count {
   readonly key: string;
   /** Resolves with true if the store itself answered the first hit. */
   firstAnswered: Promise<boolean>;
-  /** The last answer of the store. Undefined while the first one is in flight. */
+  /** The last answer of the store. Undefined while the first hit is in flight. */
   answer: Decision | undefined;
   answerAt: Millis;
   /**
-   * How long a hit of one unit would have had to wait at the last answer. 0 if the last answer was to a hit of a different cost.
+   * The `retryAfter` of the last answer. 0 if the last answer was to a push, whose `retryAfter` is about the pushed cost and not
+   * about a caller's hit.
    */
   wait: Millis;
   /** Units admitted since the last push. */
   admitted: number;
   /** Units in a push that is in flight. */
   pushing: number;
-  /** Whether there was a hit since the last interval. */
+  /** Whether there was a hit since the last interval ended. */
   isInUse: boolean;
 }
 
@@ -133,13 +134,13 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
 
   /** Returns undefined if any of the hits is counted in this process, because such hits are decided one by one. */
   function allTaker(this: Store, hits: readonly Hit[]): AllTaker | undefined {
-    // A wrapper that copied this object and replaced `apply` must see every hit.
+    // If a wrapper copied this object and replaced `apply`, the hits are decided one by one, so that the wrapper sees each of them.
     if (this.apply !== apply) return undefined;
     const isCounted = (hit: Hit): boolean => !closed && isPlain(hit) && groupOf(hit.plan).interval > 0;
     return hits.some(isCounted) ? undefined : store.allTaker?.(hits);
   }
 
-  /** Sends the first hit of a key to the store. Hits that arrive before the answer wait for it. */
+  /** Sends the first hit of a key to the store. Hits that arrive before the store's answer wait for that answer. */
   function startCounting(hit: Hit, group: Group): MaybePromise<Decision> {
     if (counts.size >= maxKeys || !isCacheable(hit.key)) return store.apply(hit);
     const key = copyOf(hit.key);
@@ -167,7 +168,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   }
 
   /**
-   * Sends hits to the store that cannot be decided here. Only a refund of units that were not pushed yet is applied to the local
+   * Sends hits that cannot be decided here to the store. Only a refund of units that were not pushed yet is applied to the local
    * count.
    */
   function applyOther(hit: Hit, count: Count | undefined): MaybePromise<Decision> {
@@ -180,7 +181,10 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     return store.apply(hit);
   }
 
-  /** Stops counting the key in all groups of this name, because tiers may share a row. After a reset, nothing is pushed. */
+  /**
+   * Stops counting the key in all groups whose plan has the same name, because tiers may share a row. After a reset, units that
+   * were not pushed yet are dropped.
+   */
   function forgetAll({ verb, plan, key }: Hit): void {
     for (const count of counts) {
       if (count.key !== key || count.group.plan.name !== plan.name) continue;
@@ -235,8 +239,8 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   }
 
   /**
-   * Pushes the admitted units, or peeks if there are none. A push is sent only once, because after a lost reply, the store may
-   * have counted it.
+   * Pushes the admitted units, or peeks if there are none. A push is sent only once, because the store may have counted it even if
+   * the reply is lost.
    */
   async function sync(count: Count): Promise<void> {
     const { group, key, admitted } = count;
@@ -254,7 +258,8 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     const age = now - count.answerAt;
     const used = count.admitted + count.pushing;
     const retryAfter = allowed ? 0 : Math.max(count.group.nextSync - now, count.wait - age, 1);
-    // Units that passed here reduce the remaining units, but do not delay the time at which the store replenishes its next unit.
+    // Units that this process admitted reduce the remaining units, but do not delay the time at which the store replenishes its
+    // next unit.
     return localDecision(answer, allowed, taken, -used, age, retryAfter);
   }
 

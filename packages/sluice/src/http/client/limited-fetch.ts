@@ -199,8 +199,8 @@ export function limitedFetch<F extends AnyFetch>(
         if (!decision.allowed) throw new DeniedError(call.key, decision);
         call.decision = decision;
         if (closed.left(call.key) === 0) return;
-        // The server announced a wait while this call was queued. Queue again, because otherwise all waiting calls would be sent
-        // together afterwards.
+        // The server announced a wait while this call was queued. The call queues again, because otherwise all waiting calls would
+        // be sent together after that wait.
         ignoreFailure(() => limiter.refund(call.key, givenBack(call, decision)));
       }
     }

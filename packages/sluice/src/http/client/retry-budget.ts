@@ -82,7 +82,7 @@ export function announcedDenial(wait: Millis): Decision {
   return declareDecision('announced', false, 0, wait, 'deny-cache');
 }
 
-/** Waits `wait` milliseconds. If aborted, it clears the timer and rejects with the signal's reason. */
+/** Waits `wait` milliseconds. If the signal is aborted, clears the timer and rejects with the signal's reason. */
 export function sleep(clock: Clock, wait: Millis, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => {

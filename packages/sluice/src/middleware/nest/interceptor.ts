@@ -32,7 +32,7 @@ interface Subscriber {
  * subscriptions, whose limits hold a place (`concurrency`) or have a `settle` function.
  */
 export class RateLimitInterceptor implements NestInterceptor {
-  /** Implements `NestInterceptor`. Nest calls it. */
+  /** Implements `NestInterceptor`. Nest calls this method. */
   intercept(context: ExecutionContext, next: CallHandler): ReturnType<CallHandler['handle']> {
     const source = next.handle();
     const settle = waiting.get(context.getArgs());
@@ -44,7 +44,7 @@ export class RateLimitInterceptor implements NestInterceptor {
       isOver = true;
       void settle({ status: hasFailed ? 500 : 200, aborted: false });
     };
-    // Use the source's own class, because Sluice does not depend on rxjs.
+    // The new observable is created with the source's own class, because Sluice does not depend on rxjs.
     const ObservableClass = source.constructor as new (
       subscribe: (subscriber: Subscriber) => () => void,
     ) => Observable;

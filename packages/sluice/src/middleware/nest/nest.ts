@@ -207,8 +207,8 @@ function applyVerdict(verdict: Verdict, context: ExecutionContext): MaybePromise
 }
 
 /**
- * Throws a WsException, because the exception filters of gateways handle no other type of exception. Its package is imported
- * lazily, because only gateways need it.
+ * Throws a WsException, because the exception filters of gateways handle no other type of exception. The package of this exception
+ * is imported lazily, because only gateways need the package.
  */
 async function refuseMessage(cause: RateLimitException): Promise<never> {
   const { WsException } = await import('@nestjs/websockets');

@@ -1,6 +1,6 @@
 /**
  * Detects the end of an exchange on Node, which is when the response has been sent or the client has disconnected. All Node
- * middlewares use it, because the response's own 'close' event is missing in three cases:
+ * middlewares use this module, because the response's own 'close' event is missing in three cases:
  *
  * - HTTP/1.1 pipelining. A response that waits behind another has no socket yet, and Node does not notify it when the
  *   connection closes. The request's socket does emit 'close'.
@@ -28,14 +28,17 @@ type Callbacks = Set<() => void>;
 
 const CALLBACKS: unique symbol = Symbol.for(`sluice ${VERSION} over`);
 
-/** A response with the callbacks of all its guards, or a socket with those of all responses that are waiting for it. */
+/**
+ * A response with the callbacks of all its guards, or a socket with the callbacks of all responses that are waiting for that
+ * socket.
+ */
 interface Watched {
   [CALLBACKS]?: Callbacks | undefined;
 }
 
 export function isOver(response: NodeResponse): boolean {
   if (isHttp2(response)) return isStreamOver(response.stream);
-  // If the turn of a pipelined response comes after the connection has closed, Node gives it the closed socket.
+  // If the turn of a pipelined response comes after the connection has closed, Node gives the response the closed socket.
   return response.destroyed || (response.socket ?? response.req?.socket)?.destroyed === true;
 }
 
@@ -43,7 +46,7 @@ export function isOver(response: NodeResponse): boolean {
 export function outcomeOf(response: NodeResponse): Outcome {
   return {
     status: response.statusCode,
-    // An aborted HTTP/2 stream is finished, but was not ended.
+    // Node marks the response of an aborted HTTP/2 stream as finished, even if the handler has not ended it.
     aborted: !(response.writableEnded && response.writableFinished),
   };
 }
@@ -76,7 +79,7 @@ function watched(response: NodeResponse & Watched): Callbacks {
 
 function watchResponse(response: ServerResponse, over: () => void): () => void {
   response.on('close', over);
-  // Once a response has a socket, Node notifies it when the socket closes.
+  // Once a response has a socket, Node notifies the response when the socket closes.
   const socket = response.socket === null ? response.req?.socket : undefined;
   // Sockets of simulated requests may not be event emitters.
   const unwatch = typeof socket?.on === 'function' ? watchSocket(socket, over) : undefined;
@@ -87,8 +90,8 @@ function watchResponse(response: ServerResponse, over: () => void): () => void {
 }
 
 /**
- * Calls `over` when the socket closes. A socket has one listener for all responses that are waiting for it, and no listener if
- * none is waiting.
+ * Calls `over` when the socket closes. A socket has one listener for all responses that are waiting for it, and no listener if no
+ * response is waiting.
  */
 function watchSocket(socket: Socket & Watched, over: () => void): () => void {
   let callbacks = socket[CALLBACKS];

@@ -52,7 +52,7 @@ const PROXY = '203.0.113.1';
 /** Number of proxies in the synthetic request. It is larger than the number of proxies that any real application has. */
 const HOPS = 32;
 
-/** For each application that was examined, whether it trusts every proxy. */
+/** Whether each application that was examined trusts every proxy. */
 const known = new WeakMap<object, boolean>();
 
 /**

@@ -82,7 +82,7 @@ export function endingOf(request: Request, context: unknown, settle: Verdict['se
     failed: () => void end(500, false),
     watched(response) {
       const { status, body } = response;
-      // The body of a response to HEAD is discarded unread.
+      // The body of a response to HEAD is discarded unread, so the exchange is treated as ended here.
       if (body !== null && request.method !== 'HEAD')
         return new Response(
           watchedBody(body, (aborted) => end(status, aborted)),

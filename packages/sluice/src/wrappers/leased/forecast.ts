@@ -1,6 +1,6 @@
 /**
- * A node's forecast for a key: the demand for its units, and whether the limit is binding. The size of batches depends on this.
- * The limit holds whatever the node expects; a wrong forecast only costs calls, or units that expire unused.
+ * A node's forecast for a key: the demand for its units, and whether the limit is binding. The size of batches depends on this
+ * forecast. The limit holds whatever the node expects; a wrong forecast only costs calls, or units that expire unused.
  */
 import type { Millis } from '../../engine/contract.ts';
 import { Demand } from './demand.ts';
@@ -52,7 +52,8 @@ export class Forecast {
     const most = hasLongWindow ? MAX_BATCH_OF_DEMAND * this.demand.total : Infinity;
     const fraction = isBinding ? BINDING_FILL : fill;
     const expected = Math.ceil(Math.min(most, this.demand.within(fraction * lasts)));
-    // The store had no units left. The first node that asks gets the units that were replenished since then.
+    // Either the store has not answered yet, or it had no units left at its last answer. In both cases, `remaining` does not bound
+    // the batch, because units may have been replenished, and the first node that asks gets them.
     if (remaining === 0) return expected;
     return Math.min(expected, Math.ceil(Math.max(remaining / remainingDivisor, minBatch)));
   }

@@ -72,7 +72,10 @@ export class HeldLeases {
     return true;
   }
 
-  /** Whether one lease has this many units. Only the units of one lease can be passed on together, because they end together. */
+  /**
+   * Whether one lease has this many units. Only units of the same lease can be passed on together, because they must all expire at
+   * the same instant.
+   */
   canLend(cost: number, now: Millis): boolean {
     this.endExpired(now);
     return this.currentCovers(cost, now) || (this.next !== undefined && spendable(this.next, now) >= cost);
@@ -97,8 +100,8 @@ export class HeldLeases {
   }
 
   /**
-   * Puts back units that were passed on, and that may be spent until `expiry`. Returns false if the current lease would keep them
-   * for longer, because they came from an earlier lease.
+   * Puts back units that were passed on, and that may be spent until `expiry`. Returns false if the current lease lasts beyond
+   * `expiry`, which means that the units came from an earlier lease.
    */
   takeBack(cost: number, expiry: Millis, now: Millis): boolean {
     const { current } = this;

@@ -29,7 +29,7 @@ export class KeyStore {
     this.node = node;
   }
 
-  /** Units left according to the last answer. Undefined if there was none yet. */
+  /** Units left according to the last answer. Undefined if the store has not answered yet. */
   get remaining(): number | undefined {
     return this.answer?.remaining;
   }
@@ -77,8 +77,8 @@ export class KeyStore {
   }
 
   /**
-   * Returns the remaining units of a lease to the store, but at most as many as the terms allow. The hit is sent only once,
-   * because after a lost reply, the store may have applied it.
+   * Returns the remaining units of a lease to the store, but at most as many as the terms allow. The refund is sent only once,
+   * because the store may have applied it even if its reply is lost.
    */
   async giveBack(lease: Lease, now: Millis): Promise<void> {
     if (lease.left === 0) return;
@@ -87,7 +87,7 @@ export class KeyStore {
     if (cost === 0) return;
     const { plan } = this.terms;
     const { outerEnd } = lease;
-    // Says that the units were charged by the store and not by the fallback.
+    // `of` says that the units came from the store's row, or from a lease that the store itself holds, and not from the fallback.
     const of =
       outerEnd === undefined ? ({ source: 'store' } as const) : ({ source: 'lease', at: outerEnd } as const);
     const hit: Hit = { verb: 'refund', plan, key: this.key, cost, mode: 'whole', span: 0, of, isLease: true };

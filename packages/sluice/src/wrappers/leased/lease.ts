@@ -6,7 +6,7 @@ export interface Lease {
   left: number;
   /** Units that the store debited. */
   readonly granted: number;
-  /** When the node asked for the lease, which is before the store debited it. */
+  /** When the node asked for the lease, which is before the store debited the units. */
   readonly askedAt: Millis;
   /** From this instant on, no unit of the lease may be spent. */
   readonly end: Millis;
@@ -14,7 +14,7 @@ export interface Lease {
   unitsPerMs: number;
   /** End of the window in which the units were debited. Infinity for a bucket. */
   readonly windowEnd: Millis;
-  /** Until when the store counts the debit. Until then, units that are returned reduce the debit. */
+  /** The store counts the debit until this instant. Units that are returned earlier reduce the debit. */
   readonly countedUntil: Millis;
   /**
    * If the units are part of a lease that the store itself holds, the instant at which that lease ends, on the store's clock.

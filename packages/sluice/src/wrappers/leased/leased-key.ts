@@ -21,7 +21,7 @@ import {
   MIN_RETURN,
 } from './tuning.ts';
 
-/** The state of the key when a hit arrives. If several states apply, it is the first of them in this list. */
+/** The state of the key when a hit arrives, as `stateFor` determines it. */
 export type KeyState =
   /** The node holds enough units, and the hit spends them, or passes them on if it requests a lease. */
   | 'leased'
@@ -95,7 +95,7 @@ export class LeasedKey {
     await Promise.all([this.fetching, ...this.held.all().map((lease) => this.store.giveBack(lease, now))]);
   }
 
-  /** Ends the leases after the row was reset. They are not returned, because the row no longer counts them. */
+  /** Ends the leases after the row was reset. Their units are not returned, because the row no longer counts these units. */
   forget(): void {
     this.ended = 'forgotten';
     this.held.clear();
@@ -105,7 +105,10 @@ export class LeasedKey {
     this.held.endExpired(now);
   }
 
-  /** Puts back units that were passed on to another node. Returns undefined if their lease is over, so that they are lost. */
+  /**
+   * Puts back units that were passed on to another node. Returns undefined if their lease is over, in which case the units are
+   * lost.
+   */
   takeBack(cost: number, expiry: Millis): Decision | undefined {
     const now = this.node.now();
     return this.held.takeBack(cost, expiry, now) ? this.allow(0, now) : undefined;
@@ -184,8 +187,8 @@ export class LeasedKey {
   }
 
   /**
-   * Accepts a lease that has arrived. Returns a promise only if the lease is returned to the store, because `close` waits for
-   * that.
+   * Accepts a lease that has arrived. Returns a promise only if the lease is returned to the store, because `close` waits for the
+   * return.
    */
   private receive(lease: Lease, now: Millis): MaybePromise<void> {
     this.forecast.granted(lease);

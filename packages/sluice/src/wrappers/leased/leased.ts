@@ -54,7 +54,7 @@ interface Group {
   readonly terms: Terms | undefined;
   readonly keys: Map<string, LeasedKey>;
   stopSweeping: (() => void) | undefined;
-  /** False once the group was dropped because it had no keys. Equal plans must no longer use it. */
+  /** False once the group was dropped because it had no keys. Equal plans must no longer use this group. */
   isListed: boolean;
 }
 
@@ -118,7 +118,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     if (terms === undefined) return store.apply(hit);
     const found = keys.get(hit.key);
     if (hit.isLease && isPlain(hit) && hit.verb === 'refund' && hit.of?.source === 'lease') {
-      // Units of a lease that this node passed on. If that lease is over, they are lost.
+      // The hit returns units of a lease that this node passed on. If that lease is over, the units are lost.
       const kept = found?.takeBack(hit.cost, hit.of.at ?? 0);
       return kept ?? store.apply({ ...hit, verb: 'peek', plan: terms.plan });
     }
@@ -136,7 +136,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
    * the store.
    */
   function allTaker(this: Store, hits: readonly Hit[]): AllTaker | undefined {
-    // A wrapper that copied this object and replaced `apply` must see every hit.
+    // If a wrapper copied this object and replaced `apply`, the hits are decided one by one, so that the wrapper sees each of them.
     if (this.apply !== apply) return undefined;
     const sent: Hit[] = [];
     for (const hit of hits) {
@@ -163,7 +163,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     return entry;
   }
 
-  /** Returns the units of idle keys. */
+  /** Returns the units of idle keys, and ends the expired leases of other keys. */
   function sweep(group: Group, terms: Terms): void {
     for (const [key, entry] of group.keys) {
       if (entry.isInUse) entry.endExpired(clock.now());
@@ -182,7 +182,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     lastPlan = undefined;
   }
 
-  /** Ends the leases of the key in all groups of this name, because tiers may share a row. */
+  /** Ends the leases of the key in all groups whose plan has the same name, because tiers may share a row. */
   function drop({ verb, plan, key }: Hit): void {
     for (const { plan: other, keys } of groups.values()) {
       const entry = other.name === plan.name ? keys.get(key) : undefined;
@@ -219,7 +219,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
  */
 function isLeasable(hit: Hit): hit is PlainHit {
   if (!isPlain(hit)) return false;
-  // Units of a lease that the store granted directly are returned to the store.
+  // If another node returns units that the store leased to it directly, the refund is sent to the store.
   if (hit.isLease) return hit.verb === 'take';
   return hit.mode === 'whole' && hit.of?.source !== 'fallback';
 }

@@ -27,7 +27,7 @@ export interface Terms {
   readonly duration: Millis;
   /** The longest lease while the limit is binding. */
   readonly bindingDuration: Millis;
-  /** The longest window. After a limit was binding, it is still treated as binding for this long. */
+  /** The longest window. After a limit was binding, it is still treated as binding for this duration. */
   readonly window: Millis;
   /** Whether the window lasts for many leases, so that units that are lost with a process are missing for a long time. */
   readonly hasLongWindow: boolean;
@@ -49,7 +49,7 @@ export interface Terms {
   readonly lightDemand: number;
   /** The shortest duration of a new lease. */
   readonly minDuration: Millis;
-  /** Whether units left at the end of a lease become part of the next lease, if that is granted in the same window. */
+  /** Whether units left at the end of a lease become part of the next lease, if the next lease is granted in the same window. */
   readonly isRenewable: boolean;
   /** Whether units that are not returned are missing until the window ends. Units of a bucket or a log are replenished anyway. */
   readonly hasWindows: boolean;
@@ -73,7 +73,7 @@ interface Kinds {
   readonly buckets: readonly LeasablePolicy[];
   /** Windows, whose units last until the window ends. */
   readonly windows: readonly LeasablePolicy[];
-  /** Logs, whose units last for a fixed time after the entry. */
+  /** Logs, whose units last for a fixed time after the log recorded them. */
   readonly logs: readonly LeasablePolicy[];
 }
 

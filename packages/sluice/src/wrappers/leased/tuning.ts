@@ -71,8 +71,8 @@ export const WINDOW_FILL = 0.8;
 /** Fraction of the expected demand that a batch covers for buckets, whose unused units fade while the bucket replenishes them. */
 export const BUCKET_FILL = 0.9;
 /**
- * Minimum size of a batch as a multiple of the cost of the hit that waits for it, because some of its units fade before it
- * arrives.
+ * Minimum size of a batch as a multiple of the cost of the hit that waits for it, because some units of the batch fade before the
+ * batch arrives.
  */
 export const COST_MARGIN = 1.25;
 /**
@@ -90,7 +90,10 @@ export const MAX_BATCH_OF_DEMAND: number = 1 / 4;
 
 /** Fraction of the limit. While more than this fraction is left, the limit is not binding. */
 export const PLENTY: number = 1 / 8;
-/** Fraction of a log's rate. Up to this demand, leases of a log last τ, although the store remembers their entries for longer. */
+/**
+ * Fraction of a log's rate. While the demand is at most this fraction, leases of a log last τ, although the store must then
+ * remember their entries for longer.
+ */
 export const LIGHT_LOG_LOAD: number = 2 / 3;
 
 // Constants that decide when a node requests units, and which units it returns (decision 20, "When a node calls the store").
@@ -108,8 +111,8 @@ export const MIN_ASK_AGAIN = 0.4;
  */
 export const MAX_ASK_AGAIN = 3.2;
 /**
- * MIN_ASK_AGAIN and MAX_ASK_AGAIN are raised by a random fraction of up to this value, so that nodes do not call the store
- * together.
+ * MIN_ASK_AGAIN and MAX_ASK_AGAIN are raised by a random fraction of up to this value, so that nodes do not call the store at the
+ * same time.
  */
 export const ASK_AGAIN_JITTER: number = 1 / 2;
 /**
@@ -117,14 +120,14 @@ export const ASK_AGAIN_JITTER: number = 1 / 2;
  * is sent to the store.
  */
 export const MAX_WAITS = 4;
-/** Fraction of a batch. If less than this is left when the lease ends, returning it is not worth a call. */
+/** Fraction of a batch. If less than this is left when the lease ends, returning the rest is not worth a call. */
 export const MIN_RETURN: number = 1 / 8;
 /** Weight of the latest round trip in the average. */
 export const ROUND_TRIP_WEIGHT: number = 1 / 8;
 
 // Constants of the demand estimate, in fractions of τ (decision 20, "How many units").
 
-/** Early estimates divide by at least this fraction, so that the first hits are multiplied by at most three. */
+/** Early estimates are divided by at least this fraction, so that an estimate is at most three times the observed demand. */
 export const MIN_OBSERVED: number = 1 / 3;
 /** Time for which a node must have observed a key before it may treat the demand as light. */
 export const MIN_OBSERVED_LIGHT: number = 1 / 3;

@@ -1,6 +1,6 @@
 /**
- * Circuit breakers. There is one per store, or one per node of a cluster. It opens after several consecutive failures. While it
- * is open, no hits are sent, and probes find out when the store is back.
+ * Circuit breakers. There is one per store, or one per node of a cluster. A breaker opens after several consecutive failures. While
+ * it is open, no hits are sent, and probes find out when the store is back.
  */
 import { systemClock } from '../../internal/clock.ts';
 import type { Hit, Millis } from '../../engine/contract.ts';
@@ -37,7 +37,7 @@ export class Breaker {
   readonly node: string | undefined;
   /** When the breaker opened, or 0 while it is closed. */
   openedAt: Millis = 0;
-  /** The probe that hits wait for, if the last one was too long ago. */
+  /** The probe that hits wait for, if the previous probe was too long ago. */
   awaitedProbe: Promise<void> | undefined;
   #failures = 0;
   /** When a failure was last counted. */

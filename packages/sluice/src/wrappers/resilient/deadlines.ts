@@ -21,8 +21,8 @@ export interface Deadlines {
 const STALL: Millis = 5;
 
 /**
- * Runs a function after the event loop has read from sockets. When a process was busy for longer than the deadline, its
- * timers fire before it reads the answers that have arrived. The global is read at each call, because fake timers replace it.
+ * Runs a function after the event loop has read from sockets. When a process was busy for longer than the deadline, its timers fire
+ * before it reads the answers that have arrived. `setImmediate` is looked up at each call, because fake timers replace it.
  */
 function afterReading(run: () => void): void {
   const { setImmediate = setTimeout } = globalThis as { setImmediate?: (run: () => void) => unknown };
@@ -30,8 +30,9 @@ function afterReading(run: () => void): void {
 }
 
 /**
- * Deadlines that have a timer each. A runtime that ties a timer to the request in which it was set, such as Cloudflare Workers, needs
- * them, because the deadlines of other requests would not expire after that request has ended.
+ * Deadlines with a separate timer for each. They are needed in runtimes such as Cloudflare Workers, which cancel the timers that a
+ * request has set when that request ends. A shared timer would be canceled with the request that set it, and the deadlines of other
+ * requests would not expire.
  */
 export function separateDeadlines(duration: Millis): Deadlines {
   return {

@@ -23,9 +23,10 @@ export type Substitute = Pick<
 
 /**
  * Selects what decides when the store is unavailable. With `'local'`, each limiter's own policies decide, and each process counts
- * separately. With `{ local: 0.25 }`, they decide with a quarter of each limit, which suits four processes. With `'throw'`,
- * checks reject with a `StoreUnavailable`. With `'allow'` or `'deny'`, every check gets the same answer. If a limiter is given,
- * it decides for all limiters of the store. With `{ byName }`, a function selects one of the four words for each limiter's name.
+ * separately. With `{ local: 0.25 }`, these policies decide with a quarter of each limit, which suits four processes. With
+ * `'throw'`, checks reject with a `StoreUnavailable`. With `'allow'` or `'deny'`, every check gets the same answer. If a limiter is
+ * given, it decides for all limiters of the store. With `{ byName }`, a function selects `'local'`, `'throw'`, `'allow'` or
+ * `'deny'` for each limiter's name.
  */
 export type OnFailure =
   | 'local'
@@ -40,8 +41,8 @@ type FailureAnswer = 'local' | 'throw' | 'allow' | 'deny';
 
 export interface Fallback {
   /**
-   * Answers instead of the store. If `isChargedByStore` is true, the hit refunds what the store charged, so nothing is refunded
-   * here. Rejects with a StoreUnavailable if `onFailure` is 'throw'.
+   * Answers instead of the store. If `isChargedByStore` is true, the hit refunds what the store charged, so the fallback refunds
+   * nothing. Rejects with a StoreUnavailable if `onFailure` is 'throw'.
    */
   answer(hit: Hit, fault: StoreFault, cause?: unknown, isChargedByStore?: boolean): Promise<Decision>;
   /** Answers takes that the store would have decided in one step. All of them are charged, or none. */
@@ -179,8 +180,8 @@ function limiterFallback(limiter: Substitute): Fallback {
 }
 
 /**
- * Selects a fallback for each limiter by its name. `choose` is called for each hit, so its answer for a name may change. `open` creates the
- * fallback for an answer, once.
+ * Selects a fallback for each limiter by its name. `choose` is called for each hit, so its answer for a name may change. `open` is
+ * called once for each answer, and creates its fallback.
  */
 function fallbackByName(
   choose: (name: string) => FailureAnswer,
@@ -246,7 +247,7 @@ function fixedFallback(allowed: boolean, effect: string): Fallback {
 }
 
 /**
- * The answer to a renewal that the store could not make. The store counts the place until its lease ends, and `at` still
+ * The answer to a renewal that the store did not confirm. The store counts the place until its lease ends, and `at` still
  * identifies the place.
  */
 function stillHeld(hit: Hit): Decision {
@@ -260,7 +261,10 @@ function stillHeld(hit: Hit): Decision {
   };
 }
 
-/** A decision without a store. If it allows, it has the numbers of an unused key. Otherwise, it denies until the next probe. */
+/**
+ * A decision that no store made. If it allows the hit, it has the numbers of an unused key. Otherwise, it denies the hit until the
+ * next probe.
+ */
 function declaredDecision({ plan, verb, cost }: Hit, allowed: boolean): Decision {
   const taken = allowed && (verb === 'take' || verb === 'reserve') ? cost : 0;
   return fallbackDecision(plan.policies, allowed, taken, allowed ? 0 : PROBE_EVERY);
@@ -275,8 +279,8 @@ function plainCost({ cost }: Hit): number {
 }
 
 /**
- * Settles a charge of the given limiter. `of` is the limiter's decision that made the charge. Only peeks if that decision is not
- * known, if the limiter has no `settle`, or if the hit has a separate cost for each policy.
+ * Settles a charge of the given limiter. `of` is the limiter's decision that made the charge. Calls `peek` instead if that decision
+ * is not known, if the limiter has no `settle`, or if the hit has a separate cost for each policy.
  */
 function settleWith(
   limiter: Substitute,

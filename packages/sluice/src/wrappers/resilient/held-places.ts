@@ -31,7 +31,7 @@ export function leaseEnd(plan: Plan, sent: Millis): Millis {
   return sent + leaseOf(plan) * CLOCK_ACCURACY;
 }
 
-/** Identifies the row of a hit, across plans of the same name and signature. */
+/** Identifies the row of a hit. Plans with the same name and signature share their rows. */
 export function rowIdOf({ plan, key }: Pick<Hit, 'plan' | 'key'>): string {
   return `${plan.name}\0${plan.signature}\0${key}`;
 }
@@ -43,7 +43,7 @@ export function placesIn({ plan, cost }: Hit): number {
 
 /** The number of places that a decision took. */
 export function placesTaken({ plan }: Hit, { policies, taken }: Decision): number {
-  // A fallback may have decided with other policies.
+  // A fallback may have decided with other policies. If its decision does not have the policy, the decision's total is used.
   return policies[plan.policies.findIndex(isHolding)]?.taken ?? taken;
 }
 
@@ -59,7 +59,7 @@ type Rows = Map<string, Row>;
 /** All places that this process holds, by row. */
 export class HeldPlaces {
   private readonly groups = new Map<string, Rows>();
-  /** The same rows by plan, so that the id is built only once per plan. */
+  /** The same rows by plan, so that the id of a plan's group is built only once. */
   private byPlan = new WeakMap<Plan, Rows>();
   private rows = 0;
   /** Holds added since the last sweep. */
@@ -149,7 +149,7 @@ export class HeldPlaces {
       }
       if (group.size === 0) this.groups.delete(id);
     }
-    // A plan must not find rows that were removed.
+    // A plan must not find a group that was removed.
     this.byPlan = new WeakMap();
   }
 
@@ -175,7 +175,7 @@ function dropEnded(holds: Hold[], now: Millis): void {
 const MAX_RESETS = 1000;
 
 /**
- * Records when rows were last reset. A charge that was made before a reset must not be refunded after it, because the row no
+ * Records when rows were last reset. A charge that was made before a reset must not be refunded after the reset, because the row no
  * longer counts the charge.
  */
 export class Resets {

@@ -36,7 +36,7 @@ export function localDecisions(share: number, clock: GivenClock | undefined): Lo
       if (share === 1) return { ...store.apply(hit), source: 'fallback' };
       const { plan, cost } = hit;
       const decision = store.apply({ ...hit, plan: planWithShare(plan) });
-      // A cost above this process's fraction, but within the limit, can pass when the store is back.
+      // A cost above this process's fraction of the limit, but within the whole limit, can pass when the store is back.
       const mayPass =
         decision.retryAfter === Infinity && plan.policies.every(({ limit }, i) => costAt(cost, i) <= limit);
       return { ...decision, source: 'fallback', ...(mayPass && { retryAfter: PROBE_EVERY }) };
@@ -45,7 +45,7 @@ export function localDecisions(share: number, clock: GivenClock | undefined): Lo
   };
 }
 
-/** Reduces a policy to the fraction `share` of its limit, but never below one unit, by raising the cost of each unit. */
+/** Reduces a policy to the fraction `share` of its limit, but never below one unit, by multiplying every cost. */
 function withShare(policy: PlacedPolicy, share: number): PlacedPolicy {
   const { algorithm, limit } = policy;
   const price = Math.max(1, Math.min(withoutFloatError(1 / share), limit));

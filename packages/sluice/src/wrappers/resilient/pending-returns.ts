@@ -9,7 +9,7 @@ export interface PendingReturn {
   readonly id: string;
   /** The hit that failed, or whose charge is undone. It determines which circuit breaker applies. */
   readonly hit: Hit;
-  /** The hits to send now. Empty if it is too late. */
+  /** The hits to send now. Empty if it is too late to send them. */
   due(now: Millis): readonly Hit[];
   /** When the lease of the released places ends. */
   readonly until: Millis;

@@ -39,11 +39,11 @@ export const DEADLINE: Millis = 200;
 /** How long a store may take for its first answer, counted from the first hit, because the client may still be connecting. */
 const STARTUP: Millis = 2000;
 /**
- * Milliseconds until a hit is sent again if the client refused to send it because it is not connected. Applies until the first
- * answer.
+ * Milliseconds until a hit is sent again if the client refused to send it because the client is not connected. Applies until the
+ * store's first answer.
  */
 const OFFLINE_RETRY: Millis = 20;
-/** Suffix of the name under which probes write. They use a row of their own, in the cluster slot of the key. */
+/** Suffix of the name under which probes write. Probes use a row of their own, in the cluster slot of the key. */
 const PROBE_SUFFIX = ':~probe';
 /** Answers instead of the store. Without an `error`, the hits were not sent. */
 type Otherwise<T> = (fault: StoreFault, error?: unknown) => Promise<T>;
@@ -94,7 +94,7 @@ export function resilient(
   }
 
   function allTaker(this: Store, hits: readonly Hit[]): AllTaker | undefined {
-    // A wrapper that copied this object and replaced `apply` must see every hit.
+    // If a wrapper copied this object and replaced `apply`, the hits are decided one by one, so that the wrapper sees each of them.
     const takeAll = this.apply === apply ? store.allTaker?.(hits) : undefined;
     if (takeAll === undefined) return undefined;
     return () =>
@@ -131,7 +131,7 @@ export function resilient(
   ): Promise<T> {
     if (inFlight >= maxInFlight) return overloaded(otherwise);
     return ask(call, breaker, until, since).catch((error: unknown) => {
-      // An error about an invalid policy is not an outage.
+      // A SluiceError, such as one about an invalid policy, is not an outage, so the caller gets the error.
       if (error instanceof SluiceError) throw error;
       const fault = faultIn(error);
       announce.fault(fault, error);
@@ -161,7 +161,7 @@ export function resilient(
       return fallback.giveBack(hit);
     }
     const until = isHolding ? (heldPlaces.remove(hit, false) ?? pendingUntil(hit)) : undefined;
-    // Without a decision or a record, the charge may have been made by the fallback.
+    // Without a decision or a record of the place, the charge may have been made by the fallback.
     const isChargedByStore = hit.of !== undefined || until !== undefined;
     return askOr(callOf(store, hit), until, (fault, error) => {
       if (error === undefined) releaseLater(hit, systemClock.now(), until);
@@ -305,7 +305,8 @@ export function resilient(
   }
 
   function failed(breaker: Breaker, number: number, error: unknown): unknown {
-    // The server answers, but refuses. An open breaker would hide this error behind `onFailure`.
+    // The server answers, but refuses the hit. This counts as a success, because an open breaker would hide the error behind
+    // `onFailure`.
     if (error instanceof SluiceError && error.code === 'ERR_PERMISSION') succeeded(breaker);
     const fault = error instanceof SluiceError ? 'script' : faultIn(error);
     if (!isHitFault(fault) && breaker.failed(number, sentCount))

@@ -1,6 +1,6 @@
 /**
  * Recognizes errors that prove that the store did not apply a hit. Only after such an error may a release be sent again. After a
- * lost reply, the store may have applied the release, and a second one would free a place of another holder.
+ * lost reply, the store may have applied the release, and a second release would free a place of another holder.
  * docs/decisions/0029-late-answers-and-failed-releases.md has the reasons.
  */
 import { type StoreFault, StoreUnavailable } from '../../internal/errors.ts';
@@ -41,7 +41,7 @@ export function isUnapplied(error: unknown, depth: number = MAX_DEPTH): boolean 
   return isUnapplied(error.cause, depth - 1);
 }
 
-/** Whether the client did not send the hit because it is not connected. */
+/** Whether the client did not send the hit because the client is not connected. */
 export function isOffline(error: unknown): boolean {
   return error instanceof Error && OFFLINE.test(error.message);
 }

@@ -1,10 +1,10 @@
 /**
  * Decides which keys a wrapper may keep in memory, and in what form. A limit on the number of keys alone does not bound memory,
  * because 10,000 keys of 100 kB take a gigabyte. So wrappers do not keep long keys at all. Every hit of such a key is sent to the
- * store, which keeps a digest or a fingerprint of it.
+ * store, which keeps a digest or a fingerprint of the key.
  */
 
-/** Maximum length of a key to keep, in UTF-16 code units. They take one or two bytes each, so 10,000 keys take at most 20 MB. */
+/** Maximum length of a key to keep, in UTF-16 code units. A code unit takes one or two bytes, so 10,000 keys take at most 20 MB. */
 export const MAX_CACHEABLE_LENGTH = 1024;
 
 export function isCacheable(key: string): boolean {
