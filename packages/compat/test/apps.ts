@@ -14,7 +14,8 @@ afterAll(() => {
 });
 
 /**
- * Creates a store with its own connection, like a store in another process. Its deadline is long, so that slow replies do not fail.
+ * Creates a store with its own connection, like a store in another process. Its deadline is long, so that a slow reply does not
+ * fail a test.
  */
 export function ownRedis(clock?: ManualClock): Store<Promise<Decision>> {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
@@ -34,7 +35,7 @@ export function unreachable(onFailure: 'throw' | 'allow' | 'deny'): Store<Promis
   return redis(client, { onFailure });
 }
 
-/** Counts the calls of a store. On Redis, each call is a round trip. */
+/** Counts the calls to a store. On Redis, each call is a round trip. */
 export function counted<R extends MaybePromise<Decision>>(store: Store<R>): Store<R> & { asked(): number } {
   let asked = 0;
   return {

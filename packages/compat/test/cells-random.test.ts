@@ -20,8 +20,8 @@ interface Cells {
 }
 
 /**
- * The second implementation. A quantity of 0 writes nothing. In redis-cell, it does write, which makes a difference when the
- * clock goes back.
+ * The second implementation. A call with a quantity of 0 writes nothing. In redis-cell, such a call does write, which makes a
+ * difference when the clock goes back.
  */
 function rule() {
   const arrivals = new Map<string, bigint>();
@@ -44,7 +44,7 @@ const TIME_EPSILON = 500;
 const unitsOf = ({ left, interval }: Cells, more: number): number =>
   left + BigInt(more) > 0n ? Number((left + BigInt(more)) / interval) : 0;
 
-/** The remaining units as redis-cell computes them. It truncates the interval to microseconds, which makes it too short. */
+/** The remaining units as redis-cell computes them. redis-cell truncates the interval to whole microseconds. */
 const unitsByMicros = ({ left, interval }: Cells): number =>
   left > 0n ? Number(left / 1000n / (interval / 1000n)) : 0;
 

@@ -37,7 +37,7 @@ test.each([
       const options: RateLimiterOptions = {
         interval,
         maxInInterval: 1 + draw(most),
-        // At most the interval, because the original does not enforce a longer minimum difference.
+        // The minimum difference is at most the interval, because the original does not enforce a longer one.
         minDifference: Math.min(interval, pick([0, 0, 0.5, 1, 5, 20, 200])),
       };
       const span = interval * 1000;

@@ -1,6 +1,6 @@
-// Loaded before the plugin's own tests. It makes the plugin keep its counts in a Sluice store, unless a test passes its own
-// store class. Uses the built packages. The tests fake Date, so the clock of the memory store reads Date. REDIS_PORT is the
-// port of the Redis server of these tests.
+// This file is loaded before the plugin's own tests. It makes the plugin keep its counts in a Sluice store, unless a test passes
+// its own store class. It uses the built packages. The tests fake Date, so the clock of the memory store reads Date. REDIS_PORT is
+// the port of the Redis server that the tests use.
 const Module = require('node:module');
 const path = require('node:path');
 const { Redis } = require('ioredis');

@@ -1,6 +1,6 @@
 /**
- * Guava's documented rules in exact fractions. All state is kept as time (a permit is 1/rate seconds), so a new rate does
- * not change the state.
+ * Implements Guava's documented rules with exact fractions. All state is kept as time (a permit is 1/rate seconds), so a new
+ * rate does not change the state.
  */
 
 /** A number of microseconds, as numerator and denominator. */

@@ -1,4 +1,4 @@
-/** Compares random calls of Guava's RateLimiter with its documented rules in exact fractions. */
+/** Compares random calls to the drop-in for Guava's RateLimiter with Guava's documented rules, computed in exact fractions. */
 import { describe, expect, test } from 'vitest';
 import { RateLimiter } from '../src/guava.ts';
 import { manualClock } from 'sluice/testing';

@@ -1,4 +1,4 @@
-/** Tests Guava's RateLimiter: all recorded steps, the rest of the API, and the same rules on a store. */
+/** Tests the drop-in for Guava's RateLimiter: all recorded steps, the rest of the API, and the same rules on a store. */
 import { describe, expect, test } from 'vitest';
 import { createLimiter, pacer } from 'sluice';
 import { type DistributedRateLimiter, RateLimiter, type RateLimiterOptions } from '../src/guava.ts';
@@ -82,7 +82,7 @@ async function answer(limiter: Verbs, step: Step): Promise<unknown> {
 }
 
 describe('recorded scenarios', () => {
-  test('consist of 93 scenarios with 3590 steps', () => {
+  test('are 93 in number, with 3590 steps in total', () => {
     expect(compared).toHaveLength(93);
     expect(compared.flatMap(({ steps }) => steps.filter(isCompared))).toHaveLength(3590);
   });

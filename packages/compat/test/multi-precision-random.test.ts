@@ -40,7 +40,7 @@ test('4,000 random calls with several rules and identifiers get the same decisio
   for (let seed = 1; seed <= 100; seed++) {
     const draw = random(seed);
     const pick = <T>(list: readonly T[]): T => list[draw(list.length)];
-    // One rule per interval, because the original counts rules with the same interval and precision twice.
+    // Each interval has at most one rule, because the original counts rules with the same interval and precision twice.
     const intervals = [1, 2, 5, 10, 60, 100, 3600].filter(() => draw(3) === 0);
     const rules = (intervals.length === 0 ? [10] : intervals).map((interval): NamedRule => {
       const precision = pick([1, 2, 3, 5, 7, 10, 30, 60].filter((one) => one <= interval));

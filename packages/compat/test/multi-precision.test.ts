@@ -15,7 +15,10 @@ afterAll(() => {
 let names = 0;
 const ownName = (): string => `carlson ${process.pid} ${++names}`;
 
-/** A scenario that was recorded from ratelimit.js 1.8.0 (with `rules`) or from Carlson's script in it (with `limits`). */
+/**
+ * A scenario that was recorded from ratelimit.js 1.8.0 (with `rules`), or from the copy of Carlson's script in that package (with
+ * `limits`).
+ */
 interface Scenario {
   readonly name: string;
   readonly rules?: readonly Rule[];
@@ -44,7 +47,7 @@ async function run({ rules, limits, steps }: Scenario, makeStore: MakeStore): Pr
   return ledger.differences;
 }
 
-/** Quirks of the original that Sluice does not reproduce. It reproduces all others. */
+/** Quirks of the original that Sluice does not reproduce. Sluice reproduces all other quirks. */
 const NOT_SHARED: Readonly<Record<string, string>> = {
   'clock-backwards': 'the clock goes back',
   'fractional-seconds': 'the original denies everything with a precision below a second',

@@ -33,7 +33,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A new prefix for each use, because the server is shared with other test runs. */
+/** Number of prefixes created so far. Prefixes are unique, because the Redis server is shared with other test runs. */
 let prefixes = 0;
 const freshPrefix = (): string => `rlf drop-in ${process.pid} ${++prefixes}`;
 
@@ -160,7 +160,7 @@ describe('RateLimiterValkey', () => {
     valkey.disconnect();
   });
 
-  test('accepts a client of iovalkey or ioredis', async () => {
+  test('accepts an iovalkey client or an ioredis client', async () => {
     const valkey = new Valkey(port, '127.0.0.1');
     for (const storeClient of [valkey, client]) {
       const limiter = new RateLimiterValkey({
@@ -194,7 +194,7 @@ describe('RateLimiterValkey', () => {
 });
 
 describe('rejectIfRedisNotReady', () => {
-  test('rejects calls until a client of node-redis 3 is connected', async () => {
+  test('rejects calls until a node-redis 3 client is connected', async () => {
     const storeClient = redis3.createClient({ port });
     const options = { storeClient, points: 9, duration: 10, rejectIfRedisNotReady: true };
     const limiter = new RateLimiterRedis({
@@ -207,7 +207,7 @@ describe('rejectIfRedisNotReady', () => {
     storeClient.end(true);
   });
 
-  test('rejects calls until a client of node-redis is connected', async () => {
+  test('rejects calls until a node-redis client is connected', async () => {
     const storeClient = createClient({ socket: { port } });
     const options = { storeClient, points: 9, duration: 10, rejectIfRedisNotReady: true };
     const limiter = new RateLimiterRedis({ ...options, useRedisPackage: true, keyPrefix: freshPrefix() });

@@ -16,7 +16,7 @@ import { STORES } from './stores.ts';
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
 
-/** A new prefix for each use, because the server is shared with other test runs. */
+/** Number of prefixes created so far. Prefixes are unique, because the Redis server is shared with other test runs. */
 let prefixes = 0;
 const freshPrefix = (): string => `rlf ${process.pid} ${++prefixes}`;
 

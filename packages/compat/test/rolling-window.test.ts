@@ -34,7 +34,7 @@ for (const store of ['memory', 'redis 7']) {
       });
     }
 
-    test('with coarse sub-windows, acknowledges at least 99 % of the actions that the original acknowledged', async () => {
+    test('with coarse sub-windows, the drop-in acknowledges at least 99 % of the actions that the original acknowledged', async () => {
       let [ours, theirs] = [0, 0];
       for (const scenario of risingstackScenarios.filter(isCoarse)) {
         for (const n of await acknowledgedIn(scenario, makeStore)) ours += n;
@@ -43,7 +43,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(ours / theirs).toBeGreaterThan(0.99);
     });
 
-    test('a log with more entries than buckets never exceeds the limit, and still admits more than nine tenths of the limit', async () => {
+    test('a limiter with fewer buckets than actions to record never exceeds the limit, and still admits more than nine tenths of the limit', async () => {
       const clock = manualClock();
       const [interval, maxInInterval] = [1000, 2000];
       const limiter = rateLimiterFactory({ interval, maxInInterval, buckets: 10, store: makeStore(clock) });

@@ -14,7 +14,7 @@ import { started, take, temporaryFile } from './serving.ts';
 vi.setConfig({ testTimeout: 60_000 });
 
 describe('SIGTERM', () => {
-  // While draining, the server closes idle connections once a second, so a client that stalls fails this test.
+  // While draining, the server closes idle connections once a second, so the test would fail if a client stalled.
   const under = <T>(run: () => Promise<T>) => punctually(500, run);
 
   test('under load does not lose a response, and the process exits with code 0', () =>
@@ -53,7 +53,7 @@ describe('SIGTERM', () => {
         while (!isOver) await ask();
       };
       const clients = Array.from({ length: 32 }, client);
-      // A connection that the server has not accepted yet is closed together with the listening socket.
+      // Wait until the server has accepted all connections, because it closes the others together with the listening socket.
       await expect.poll(() => connected === 32 && answered > 100, { timeout: 20_000 }).toBe(true);
       server.process.kill('SIGTERM');
       await Promise.all(clients);
@@ -203,7 +203,7 @@ describe('requests that arrive at the last moment', () => {
       await drained;
     }));
 
-  // If this machine stalls for half a second, the client is too late.
+  // If this machine stalls for half a second, the client sends its command too late.
   const within = <T>(run: () => Promise<T>) => punctually(200, run);
 
   test('RESP: a command that is sent before the shutdown is answered, even though timers run before sockets are read', () =>
@@ -285,8 +285,8 @@ describe('requests that arrive at the last moment', () => {
       const { port, listener } = await opened(openResp, 'limits: { api: 9999/h }', { store });
       const socket = socketTo(port);
       const heard = heardBy(socket);
-      // The server runs at most 1,000 commands of a connection at the same time. Until one of them is done, it does not read the
-      // next.
+      // The server runs at most 1,000 commands of a connection at the same time. Until one of them is done, the
+      // server does not read the next command.
       socket.write(command('throttle', 'x', 'api').repeat(1000));
       await new Promise((resolve) => setTimeout(resolve, 100));
       const drained = listener.drain(9000);

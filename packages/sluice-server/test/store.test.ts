@@ -129,7 +129,7 @@ describe('a store that is unavailable', () => {
     await server.drain();
   });
 
-  test('can have a different answer for each limit, which changes when the file is reloaded', async () => {
+  test('is replaced by the fallback of each limit, which changes when the file is reloaded', async () => {
     const redis = await redisServer();
     const url = `redis://127.0.0.1:${redis.port}`;
     const limits = (login: string) =>

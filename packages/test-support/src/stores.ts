@@ -41,7 +41,7 @@ export function storesOf(make: StoreFactories): Readonly<Record<StoreName, MakeS
     };
   }
 
-  /** Creates two stores. One serves a socket, and the other, which is returned, sends its hits there. */
+  /** Creates two stores. One store serves a socket. The other store, which is returned, sends its hits to that socket. */
   function overSocket(clock: ManualClock): Store<Promise<Decision>> {
     const path = join(tmpdir(), `sluice-${process.pid}-${++stores}.sock`);
     const server = make.ipc({

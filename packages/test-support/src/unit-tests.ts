@@ -44,7 +44,7 @@ const unitTests = readdirSync(join(root, 'packages'))
     return { name, isShared: isShared && !helpers.some((text) => hook.test(text)) };
   });
 
-/** Unit tests that can run one after the other in the same process, which saves most of the time of their imports. */
+/** Unit tests that can run one after the other in the same process, which saves most of the time that their imports take. */
 export const sharedUnitTests: readonly string[] = unitTests
   .filter(({ isShared }) => isShared)
   .map(({ name }) => name);

@@ -124,7 +124,7 @@ describe('parsing 200,000 characters takes linear time', () => {
       const text = part.repeat(Math.ceil(200_000 / part.length));
       const start = process.cpuUsage();
       read(text);
-      // CPU time is measured, so that other processes do not count. Quadratic work would take half a minute.
+      // The test measures CPU time, which does not include the work of other processes. Quadratic work would take half a minute.
       expect([part, process.cpuUsage(start).user > 5e6]).toEqual([part, false]);
     }
   });

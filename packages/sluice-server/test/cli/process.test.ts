@@ -110,7 +110,7 @@ describe('sluice check and sluice serve', () => {
     expect(output()).toMatch(/: valid \(1 limits, 1 domains\)\n$/);
   });
 
-  test('check accepts a domain in several files with --merge-domains', async () => {
+  test('check accepts several files that define the same domain if --merge-domains is set', async () => {
     const files = ['a', 'b'].map((key) => temporaryFile(`domain: d\ndescriptors: [{ key: ${key} }]`));
     expect(await run('check', ...files).gone).toBe(1);
     const { output, gone } = run('check', '--merge-domains', ...files);
@@ -349,7 +349,7 @@ describe('with Redis', () => {
     expect(answers.filter(({ allowed }) => allowed)).toHaveLength(10);
   });
 
-  // Leased units expire, so a server loses more of them if the machine stalls.
+  // The units of a lease fade while a server holds them, so the server loses more of them if the machine stalls.
   let tries = 0;
   test('a server returns its leases on SIGTERM', () =>
     punctually(300, async () => {

@@ -87,7 +87,7 @@ describe('sluice serve', () => {
   }, 60_000);
 });
 
-describe('a flag without a value in the environment', () => {
+describe('a boolean flag that an environment variable sets', () => {
   const flags: Flags = { shadow: { help: '' } };
   const isOn = (value: string): boolean => readArgs([], flags, { SLUICE_SHADOW: value }).has('shadow');
 

@@ -83,7 +83,7 @@ describe('sluice simulate', () => {
   });
 });
 
-describe('a line of a log', () => {
+describe('a log line', () => {
   const common = '1.2.3.4 - ann [10/Oct/2024:13:55:36 -0700] "GET /a?x=1 HTTP/1.1" 200 23 "-" "curl/8"';
   const at = Date.UTC(2024, 9, 10, 20, 55, 36);
   const cases: [by: string | undefined, line: string, key: string | undefined, cost?: number][] = [
@@ -128,7 +128,7 @@ describe('sluice replay', () => {
     ['a minute', 1000, 60, 60, '00:00:59'],
     ['ten minutes', 10_000, 60, 40, '00:09:45'],
     ['a day', 600_000, 144, 24, '23:00:00'],
-    ['a month, backwards', -3_600_000, 720, 31, '00:00:00'],
+    ['a month in reverse order', -3_600_000, 720, 31, '00:00:00'],
   ])(
     'chooses a suitable duration per row for a log of %s, and counts every request',
     async (_, step, count, rows, last) => {
@@ -234,7 +234,7 @@ describe('sluice replay', () => {
       let smallest = 1;
       while (passed(smallest) < share) smallest++;
       const suggested = Number((await suggest(file, policy, text))?.split('/')[0]);
-      // The suggested limit is exact below 100, and within 1 % above that.
+      // A suggested limit below 100 is exact. A higher one may exceed the smallest limit by 1 %.
       expect(suggested).toBeGreaterThanOrEqual(smallest);
       expect(suggested - smallest).toBeLessThanOrEqual(Math.floor(suggested / 100));
     },
@@ -295,7 +295,7 @@ describe('sluice top', () => {
   });
 
   test('reconnects to a server that stops and starts again', async () => {
-    // A port that no other process takes while the server is stopped.
+    // The server needs a port that no other process takes while the server is stopped.
     const http = { address: { host: '127.0.0.1', port: await freePort() } };
     const first = await serving('limits: { a: 2/h }', { listeners: { http } });
     await take(first.url, 'a', 'x');
@@ -316,7 +316,7 @@ describe('sluice top', () => {
   });
 });
 
-/** Path of this file, as an example of a file that exists. */
+/** Returns the path of this file, for tests that need any existing file. */
 function temporaryFileOnce(): string {
   return new URL(import.meta.url).pathname;
 }

@@ -208,7 +208,7 @@ describe('files', () => {
     expect(() => loadConfig([join(folder, 'none.yaml')])).toThrow(/none\.yaml:1:1: cannot be read: ENOENT/);
   });
 
-  test('the sample configuration is valid', () => {
+  test('that are shipped as samples are valid', () => {
     const { limits, domains } = loadConfig([
       fileURLToPath(new URL('../../limits.sample.yaml', import.meta.url)),
     ]);

@@ -61,7 +61,7 @@ afterEach(() => core.close());
 describe.each([
   ['a limit', withBrokenLimit],
   ['a descriptor', withBrokenRule],
-])('a configuration in which %s cannot be opened', (_, broken) => {
+])('a configuration that fails while %s is being created', (_, broken) => {
   test('leaves the limits and descriptors of the previous configuration in use', async () => {
     expect(await inForce(core)).toEqual(FIVE);
     await expect(core.reload(broken(configOf(7)))).rejects.toThrow(SluiceError);

@@ -1,4 +1,4 @@
-/** The order in which configurations take effect, and whether the event loop keeps running while a large one is loaded. */
+/** Tests the order in which configurations take effect, and that the event loop keeps running while a large one is loaded. */
 import { writeFileSync } from 'node:fs';
 import { memory } from 'sluice';
 import { afterEach, beforeEach, expect, test } from 'vitest';

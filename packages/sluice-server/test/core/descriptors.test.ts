@@ -206,7 +206,7 @@ descriptors:
   });
 });
 
-describe('modes', () => {
+describe('in the descriptors of a configuration', () => {
   test('shadow mode counts requests and lets them pass, for one limit or for the whole server', () => {
     const text = (mode: string) =>
       `domain: d\ndescriptors: [{ key: k, ${mode} rate_limit: { unit: day, requests_per_unit: 1 } }]`;
@@ -239,7 +239,7 @@ descriptors:
     expect(passing(core, 'd', 'k=1')).toBe(1);
   });
 
-  test('metrics contain the values of entries only if this is configured', () => {
+  test('detailed_metric and value_to_metric add the values of entries to the metrics', () => {
     const core = open(`
 domain: d
 descriptors:

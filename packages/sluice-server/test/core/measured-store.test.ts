@@ -1,4 +1,4 @@
-/** Tests that the server measures its store without making takes in memory slower. */
+/** Tests that the server measures its store without slowing down takes on the memory store. */
 import { memory } from 'sluice';
 import { expect, test, vi } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';

@@ -44,7 +44,7 @@ test('60 calls that each contain 1,000 new limits do not block the event loop', 
   late.stop();
   // All descriptors charge the same key.
   expect(last).toBe(100_000 - 1);
-  // Includes the client's work. This took seconds when each limit was found by a linear search.
+  // The measured time includes the client's work. The calls took seconds when each limit was found by a linear search.
   expect(late.busiest()).toBeLessThan(200);
 });
 

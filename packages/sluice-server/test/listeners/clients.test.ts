@@ -28,7 +28,7 @@ descriptors:
     rate_limit: { unit: hour, requests_per_unit: 100000000 }
 `;
 
-/** The service as defined in Envoy's own files instead of ours. */
+/** The service as defined in Envoy's own files instead of the server's files. */
 const service = envoysOwn()['ShouldRateLimit'];
 const ask = (domain: string, key: string, value: string, hitsAddend = 0): string =>
   service

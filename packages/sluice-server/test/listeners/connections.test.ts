@@ -83,7 +83,7 @@ describe('the maximum number of connections', () => {
 describe('timeouts of inactive connections', () => {
   afterEach(() => void vi.useRealTimers());
 
-  /** The listener's timers run on a fake clock that only `pass` moves. Sockets run in real time. */
+  /** Returns a function that advances the fake clock of the listener's timers. Sockets run in real time. */
   function slowly(): (ms: number) => Promise<void> {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
     return async (ms) => {

@@ -170,7 +170,7 @@ test.each([
     ],
   ],
 ])('SIGTERM under load leaves no request of any listener unanswered, with %s as the store', (_, store) =>
-  // If this machine stalls, clients may send their last requests after the grace period of the server.
+  // If this machine stalls, clients may send their last requests after the server's grace period.
   punctually(100, async () => {
     const listeners = ['--resp', '127.0.0.1:0', '--grpc', '127.0.0.1:0'];
     const server = await started('--config', temporaryFile(CONFIG), ...listeners, ...(await store()));

@@ -15,7 +15,10 @@ vi.setConfig({ testTimeout: 60_000 });
 const MOST = 1_000_000;
 const store = `redis://127.0.0.1:${inject('redisPort')}`;
 
-/** While draining, the server closes a connection that is idle for half a second, so a client that stalls fails these tests. */
+/**
+ * Repeats a test that failed because its clients stalled. While draining, the server closes a connection that is idle for half a
+ * second.
+ */
 function heard(run: (tries: number) => Promise<void>): Promise<void> {
   let tries = 0;
   return punctually(200, () => run(++tries));
@@ -107,7 +110,7 @@ test('gRPC: every call that was counted is answered', () =>
   }));
 
 test('gRPC: a client that connects before the shutdown is answered, even if the server has not accepted its connection yet', () =>
-  // While draining, calls are accepted for 300 ms.
+  // While draining, the server accepts calls for 300 ms, so a client that stalls may be too late.
   punctually(100, async () => {
     const limits =
       'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: hour, requests_per_unit: 1000 } }]';

@@ -65,7 +65,7 @@ async function taken(port: number, name: string, count: number): Promise<number>
 test('two servers that lease units never exceed the limit in total, and each can use units that the other returns', async () => {
   const limit = 2000;
   const totals: number[] = [];
-  // Leased units expire, so a server loses more of them if the machine stalls.
+  // The units of a lease fade while a server holds them, so the server loses more of them if the machine stalls.
   await punctually(300, async () => {
     const name = `both-${process.pid}-${totals.push(0)}`;
     const file = temporaryFile(`limits: { ${name}: ${limit}/3650d }`);
@@ -89,7 +89,7 @@ test('two servers that lease units never exceed the limit in total, and each can
     first.process.kill('SIGTERM');
     expect(await first.gone).toBe(0);
     const [, port = 0] = ports;
-    // Denials are cached briefly, so the last units may pass a little later. Leased units expire, so a few are never used.
+    // Servers cache denials briefly, so the last takes may be allowed a little later. A few leased units fade and are never spent.
     await expect
       .poll(() => take(port, 100), { timeout: 15_000, interval: 50 })
       .toBeGreaterThanOrEqual(limit - 10);

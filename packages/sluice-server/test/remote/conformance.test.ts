@@ -1,4 +1,4 @@
-/** Runs the conformance claims of every store over HTTP, against a server on a store in memory and on Redis. */
+/** Runs the conformance claims, which every store must satisfy, over HTTP against a server on a store in memory and on Redis. */
 import { Redis } from 'ioredis';
 import { type Decision, memory, type Store } from 'sluice';
 import { redis } from 'sluice/redis';
@@ -12,7 +12,7 @@ import { openedForFile } from '../listeners/listeners.ts';
 
 const client = new Redis(inject('redisPort'), '127.0.0.1', { lazyConnect: true });
 afterAll(() => client.disconnect());
-/** Gives each claim its own keys, because the Redis server is shared. */
+/** Number of claims so far. It gives each claim its own keys, because the Redis server is shared with other tests. */
 let claims = 0;
 
 const STORES: Readonly<Record<string, (clock: ManualClock) => Store>> = {
@@ -30,7 +30,7 @@ describe.each(Object.entries(STORES))('remote, to a server on %s,', (_, make) =>
   let listener: Listener;
   let store: Store;
   beforeAll(async () => {
-    // One server for all claims. It decides with the store of the claim that is running.
+    // All claims use one server, which decides with the store of the claim that is running.
     const current: Store = { clock: memory().clock, apply: (hit) => store.apply(hit), close() {} };
     const own = { store: current, remote: true, adminWithoutToken: true };
     ({ listener } = await openedForFile(openHttp, 'limits: { api: 1/s }', own));

@@ -6,7 +6,7 @@ import { createMetrics } from '../../src/telemetry/metrics/metrics.ts';
 import { Sampled } from '../../src/telemetry/metrics/sampled.ts';
 import { SpaceSaving } from '../../src/telemetry/metrics/space-saving.ts';
 
-describe('space-saving', () => {
+describe('the space-saving sketch', () => {
   test('never reports a count below the true count, or above it by more than the reported error, and finds every frequent name', () => {
     fc.assert(
       fc.property(

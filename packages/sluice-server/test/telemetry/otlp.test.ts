@@ -125,7 +125,7 @@ test('a collector gets the same metrics as /metrics, and a final update when the
 });
 
 test('an unreachable collector is logged once and does not affect responses', async () => {
-  // A port that no other process takes while the collector is stopped.
+  // The collector needs a port that no other process takes while the collector is stopped.
   const gone = await metricsCollector(await freePort());
   await gone.close();
   const server = await serving('limits: { api: 1000/h }', { otlp: { endpoint: gone.url, every: 50 } });

@@ -20,7 +20,7 @@ export interface Server {
  * of a cluster node uses the port that is 10,000 higher.
  */
 const [FIRST, COUNT] = [10_000, 12_000];
-/** Where to look for the next free port. The start differs between processes. */
+/** Determines the next port to try. Its first value differs between processes, so that they try different ports. */
 let next = 131 * process.pid;
 
 /** Returns a different port at each call. */
@@ -42,8 +42,8 @@ async function isFree(port: number): Promise<boolean> {
 }
 
 /**
- * Starts redis-server without persistence. If no port is given, it retries, because another process may take the port or its bus
- * port in the meantime.
+ * Starts redis-server without persistence. If no port is given, this function chooses one, and retries if another process takes the
+ * port or its bus port in the meantime.
  */
 export async function redisServer(
   options: { port?: number; args?: readonly string[] } = {},

@@ -1,4 +1,4 @@
-/** Encodes and decodes HTTP/2 frames, for clients that do what no HTTP/2 library would do. */
+/** Encodes and decodes HTTP/2 frames, for test clients that send frames that no HTTP/2 library would send. */
 
 export function frame(type: number, flags: number, stream: number, body: Buffer): Buffer {
   const head = Buffer.alloc(9);

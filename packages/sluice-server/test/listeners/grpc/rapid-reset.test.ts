@@ -73,7 +73,7 @@ test.each([
     const bytes = resets(path, 900);
     let served = 0;
     for (let i = 0; i < 20; i++) if (await attack(port, bytes)) served++;
-    // The second connection uses up the burst of 1,000.
+    // Each connection resets 900 calls, so the second connection uses up the burst of 1,000 resets.
     expect(served).toBeLessThanOrEqual(4);
     expect(log.join('')).toContain('resets too many calls');
     expect(await callFrom('127.0.0.2', port)).toBe(200);

@@ -1,4 +1,4 @@
-/** Tests GET /v1/forward-auth, the take for proxies. proxies.test.ts calls it with real proxies. */
+/** Tests GET /v1/forward-auth, which proxies call to take from a limit. proxies.test.ts tests it with real proxies. */
 import { request } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { run, type Serving, serving, temporaryFile } from '../../serving.ts';
@@ -135,7 +135,7 @@ describe('GET /v1/forward-auth', () => {
     expect(await getWithKeys(server, '\xff')).toBe(400);
   });
 
-  test('needs a token with the verb take and the limit', async () => {
+  test('requires a token that permits the verb take on the limit', async () => {
     const tokens = () => [
       { token: 'edge', verbs: ['take' as const], limits: ['api'] },
       { token: 'ops', verbs: ['metrics' as const] },
@@ -153,14 +153,14 @@ describe('GET /v1/forward-auth', () => {
   });
 });
 
-describe('GET /v1/forward-auth and browsers', () => {
-  test('must not be cached', async () => {
+describe('GET /v1/forward-auth, to protect limits against web pages,', () => {
+  test('forbids caching its responses', async () => {
     const get = getting(await serving(LIMITS));
     for (const query of ['?limit=search&key=a', '?limit=search&key=a', '?limit=search'])
       expect((await get(query)).headers.get('cache-control')).toBe('no-store');
   });
 
-  test('rejects requests of pages of other sites, which charge nothing', async () => {
+  test('rejects cross-site requests, and charges nothing for them', async () => {
     const get = getting(await serving(LIMITS, HEADERS));
     for (const headers of [
       { 'sec-fetch-site': 'cross-site' },
@@ -171,7 +171,7 @@ describe('GET /v1/forward-auth and browsers', () => {
     expect((await get('?limit=search&key=a')).status).toBe(200);
   });
 
-  test('does not permit pages of other sites to send the key header', async () => {
+  test('does not permit pages from other sites to send the key header', async () => {
     const { url } = await serving(LIMITS, HEADERS);
     const preflight = await fetch(`${url}${ROUTE}?limit=search`, {
       method: 'OPTIONS',

@@ -99,7 +99,7 @@ describe('take, peek, refund, block and reset', () => {
     ]);
   });
 
-  test("clear the state of a key's overrides and tiers when the key is reset", async () => {
+  test('work with overrides and tiers, whose state a reset clears', async () => {
     const { post } = await serving(
       'limits: { a: { policies: 2/h, tiers: { t: 2/h fixed-window }, overrides: { own: 2/h sliding-log } } }',
       { adminWithoutToken: true },
@@ -169,12 +169,12 @@ limits:
   });
 
   test.each([
-    ['a fraction', { keep: 0.3 }, 7],
+    ['a fraction of the limit', { keep: 0.3 }, 7],
     ['a number of units', { keep: 4 }, 6],
     ['a number of units for one policy', { keep: { requests: 8 } }, 2],
     ['a class', { class: 'batch' }, 7],
   ])(
-    'are not charged if the take would not leave as much free as required by %s',
+    'are not charged by a take that would leave less than it must keep free: %s',
     async (_, options, most) => {
       const { ask } = await model();
       for (let i = 0; i < most; i++) expect(await ask('take', options)).toMatchObject({ allowed: true });

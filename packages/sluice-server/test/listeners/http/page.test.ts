@@ -117,7 +117,7 @@ test('only files of the page are served, whatever path is requested', async () =
   expect((await fetch(url, { method: 'POST' })).status).toBe(405);
 });
 
-test('a short text is served instead of a page that was not built, and --page none serves nothing', async () => {
+test('if the page was not built, a short text is served instead, and --page none serves nothing', async () => {
   const empty = await serving('limits: { a: 1/h }', { page: join(temporaryFolder(), 'missing') });
   expect(String((await get(empty.url)).body)).toContain('npm run build');
   const none = await serving('limits: { a: 1/h }', { page: 'none' });

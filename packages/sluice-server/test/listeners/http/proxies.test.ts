@@ -103,7 +103,7 @@ async function proxy(port: number, folder: string, command: string, ...args: str
   await vi.waitFor(
     async () => {
       expect(child.exitCode, printed).toBe(null);
-      // HEAD requests of this address are not among those that the tests count.
+      // The tests do not count HEAD requests from this address.
       await send(port, { method: 'HEAD', from: '127.0.0.99' });
     },
     { timeout: 20_000, interval: 20 },
@@ -166,7 +166,7 @@ const nginxFor = (app: number, sluice: number): Promise<number> =>
     configured(nginx, { '127.0.0.1:8080': `127.0.0.1:${sluice}`, '127.0.0.1:3000': `127.0.0.1:${app}` }),
   );
 
-/** Headers of a browser whose request comes from a page of another site. Sluice must count it like every other request. */
+/** Headers that a browser sends with a request from another site's page. Sluice must count this request like every other one. */
 const CROSS_SITE = { origin: 'https://partner.example', 'sec-fetch-site': 'cross-site' };
 
 /** Name, start, status of a denial, and status while Sluice cannot be reached. */
@@ -177,7 +177,7 @@ const PROXIES = [
 ] as const;
 
 test.each(PROXIES)(
-  '%s lets five requests of a client pass, and then denies it with Retry-After',
+  '%s lets five requests from a client pass, and denies the sixth with Retry-After',
   async (...row) => {
     const [, start, denied, outage] = row;
     const server = await guideServer();

@@ -45,7 +45,7 @@ async function open(
 }
 
 describe('/v1/reserve', () => {
-  test('books turns in the future, and says how long to wait', async () => {
+  test('books units in advance, and says how long to wait for them', async () => {
     const ask = await open();
     const paced = { limit: 'paced', key: 'a' };
     expect(await ask('/v1/reserve', paced)).toMatchObject([200, { allowed: true, delay: 0 }]);
@@ -67,7 +67,7 @@ describe('/v1/reserve', () => {
     ]);
   });
 
-  test('has no delay in shadow mode', async () => {
+  test('returns a delay of 0 in shadow mode', async () => {
     const ask = await open();
     await ask('/v1/reserve', { limit: 'soft', key: 'a', cost: 1 });
     expect(await ask('/v1/reserve', { limit: 'soft', key: 'a', maxDelay: 1 })).toMatchObject([

@@ -242,7 +242,7 @@ test('a key that is not valid UTF-8 is never mistaken for another key', async ()
   for (const bytes of ['\xff', '\xc3\xbf', '\xc3', '\xef\xbf\xbd']) expect(await ask(bytes)).toBe(used);
 });
 
-test('a client that does not close after the last reply is disconnected', () =>
+test('a client that does not close its connection after the last reply is disconnected', () =>
   punctually(1000, async () => {
     const { port } = await opened(openResp, LIMITS);
     const socket = socketTo(port);
@@ -477,7 +477,7 @@ test('the total size of replies that wait for an earlier reply is bounded', asyn
   expect(heard).toBe(cell(0, 10, 9, -1, 6).length + 100 * '$100000\r\n\r\n'.length + 100 * 100_000);
 });
 
-test('the listener answers commands of 4000 simultaneous connections', async () => {
+test('the listener answers commands from 4000 simultaneous connections', async () => {
   const { port } = await opened(openResp, LIMITS);
   const sockets = Array.from({ length: 4000 }, () => socketTo(port));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
@@ -601,7 +601,7 @@ test('every take that is counted while draining under load is answered', async (
     await once(socket, 'end');
     socket.end();
   });
-  // A connection that the server has not accepted yet is closed together with the listening socket.
+  // Wait until the server has accepted all connections, because it closes the others together with the listening socket.
   await vi.waitFor(() => expect([known.size, counted > 500]).toEqual([30, true]), { timeout: 20_000 });
   await Promise.all([listener.drain(5000), ...clients]);
   expect(answered).toBe(counted);
