@@ -312,7 +312,7 @@ describe('13. twice the limit in a rolling second', () => {
 
   peer<{ MemoryStore: new () => HitStore }>(
     'express-rate-limit',
-    'a window of one second admits 19 of a limit of 10 within 10 ms',
+    'a window of one second with a limit of 10 admits 19 calls within 10 ms',
     async ({ MemoryStore }) => {
       vi.useFakeTimers({ now: START });
       const store = new MemoryStore();

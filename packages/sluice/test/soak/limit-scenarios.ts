@@ -145,7 +145,7 @@ export function checkLedger(run: Run, scenario: string, ledger: Ledger, losses: 
   if (excess > 0) run.violation(scenario, `${excess} units above the bound`);
 }
 
-/** Calls a check, which must decide or fail with StoreUnavailable in time. */
+/** Makes a check, which must decide or fail with StoreUnavailable in time. */
 export async function expectAnswer(run: Run, scenario: string, act: () => Promise<void>): Promise<void> {
   const began = steady();
   const took = stopwatch(run);
