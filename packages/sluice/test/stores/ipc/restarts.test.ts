@@ -112,7 +112,7 @@ describe('a process that takes over', () => {
         { rate: '1/h', strikes: penalty({ after: 3, within: '1h', block: '1h' }) },
         { store, name: 'strikes' },
       ),
-      // More than four sets of limits on one row.
+      // These limiters have more than four sets of limits on one row.
       ...[1, 2, 3, 4, 5, 6].map((n) => createLimiter(`${n + 10}/h`, { store, name: 'many' })),
     ];
     const seen = async (store: Store<Promise<Decision>>) => {

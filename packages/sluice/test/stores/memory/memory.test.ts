@@ -156,7 +156,7 @@ describe('memory', () => {
     const clock = manualClock(START);
     const store = memory({ clock, maxKeys: 10_000 });
     const limiter = createLimiter(gcra({ limit: 100, per: '1h' }), { store });
-    // A fifth of all rows, so that the last few rows of a generation are likely to include some of them.
+    // The victims have a fifth of all rows, so that the last few rows of a generation are likely to include some of them.
     const victims = Array.from({ length: 2000 }, (_, i) => `victim ${i}`);
     for (const victim of victims) limiter.take(victim, 100);
     limiter.block('manually blocked', '1d');

@@ -58,7 +58,7 @@ describe('processes whose clocks are an hour apart', () => {
 
 describe('a clock that jumps', () => {
   const JUMP = 10_000;
-  // A fixed time, so that windows are the same in every run. A window of a minute has started 30 s before it.
+  // The start is fixed, so that windows are the same in every run. It is in the middle of a window of a minute.
   const START = 1_700_000_010_000;
   const KINDS: Readonly<Record<string, Policy>> = {
     gcra: gcra({ limit: 10, per: '1m' }),

@@ -196,7 +196,7 @@ describe('bounds', () => {
     const other = createLimiter('10/h', { store, name: 'rate' });
     limiter.take('k', 10);
     limiter.take('k', { tier: 'pro' });
-    // Replenished in half an hour: later than for the faster tier, sooner than for the slower.
+    // These rows are fully replenished in half an hour: later than the log for the faster tier, sooner than the log for the slower.
     for (let i = 0; i < 500; i++) other.take(`flood ${i}`, 5);
     expect(limiter.take('k').allowed).toBe(false);
   });
