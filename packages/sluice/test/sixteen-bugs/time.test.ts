@@ -290,7 +290,8 @@ describe('13. twice the limit in a rolling second', () => {
           clock.set(START + at);
           for (let i = 0; i < calls; i++) if ((await limiter.take('k')).allowed) taken.push(at);
         };
-        // First across the boundary of a second, where fixed windows admit twice the limit; then anywhere.
+        // The first calls are on both sides of the boundary of a second, where fixed windows admit twice the limit. The other calls
+        // are at random times.
         await tryAt(990, 12);
         await tryAt(1000, 12);
         for (let at = 1100; at < 5000; at += 1 + draw(300)) await tryAt(at, draw(12));

@@ -14,7 +14,7 @@ function ledgerOf(units: number, gap: number, clock = (time: number): number => 
 }
 
 test('the ledger accepts units up to the bound, and reports one unit too many for one more unit', () => {
-  // A burst of ten, and one every ten milliseconds.
+  // The bound allows a burst of ten units, and one more unit every ten milliseconds.
   const allowed = (more: number): Ledger => {
     const ledger = ledgerOf(0, 0);
     for (let i = 0; i < 10 + more; i++) ledger.add(steadily(0), steadily(0), 1);
@@ -31,7 +31,7 @@ test('the ledger detects a rate that is slightly too high over a long time', () 
 });
 
 test('the ledger does not report too many units when the clock was set forward or back', () => {
-  // A burst, and after 50 ms the units replenished by the server's clock, which was set in between.
+  // Records a burst and, after 50 ms, the units replenished by the server's clock, which was set in between.
   const passed = (set: number, machine: number): number => {
     const ledger = new Ledger(OPTIONS);
     ledger.add(steadily(0), steadily(0), 10);

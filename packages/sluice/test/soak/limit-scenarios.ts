@@ -104,7 +104,7 @@ export function staysWithinLimit(backend: Backend, options: BoundOptions): Scena
         const kind = draw(2);
         const act = [isWithoutReservations ? takeOnly : takeOrReserve, takeAndRefund][kind];
         if (ledgers[kind].isFull) checkLedger(run, scenario, ledgers[kind], losses);
-        // Several concurrent hits reach the limit even on a slow machine. Occasionally there are many, after a pause.
+        // Several concurrent hits reach the limit even on a slow machine. Occasionally, many hits follow a pause.
         const isSurge = draw(20) === 0;
         if (isSurge) await sleep(draw(200));
         await Promise.all(
