@@ -59,7 +59,7 @@ describe('ipc admits exactly the limit to processes', () => {
 });
 
 describe('when the serving process', () => {
-  test('is killed, another process takes over, and onFailure answers in time until then', {
+  test('is killed, onFailure answers in time until another process takes over', {
     timeout: 60_000,
   }, async () => {
     const options = { path: socketPath(), deadline: 3000, onFailure: 'deny' };

@@ -90,7 +90,7 @@ test('no check fails while the serving process is busy for 300 ms at a time', {
 });
 
 describe('a process that takes over', () => {
-  /** A store with its own rows that serves on the path. It restores the state that its predecessor left there. */
+  /** A store with its own rows that serves on the path. It restores the state that its predecessor left beside the socket. */
   async function serving(path: string, clock = manualClock(1_700_000_000_000)) {
     const rows = memory({ clock });
     const store = ipc({ path, store: rows, deadline: '20s' });

@@ -184,7 +184,7 @@ describe('memory', () => {
     add(0, 10_000);
     looked = 0;
     add(10_000, 20_000);
-    // 16 for each eviction, 512 for every 33rd of them, and 16 slots that move.
+    // The table examines 16 rows for each eviction, 512 rows for every 33rd eviction, and 16 slots that it moves.
     expect(looked / 10_000).toBeLessThan(60);
   });
 

@@ -74,7 +74,7 @@ describe('a clock that jumps', () => {
   };
 
   test.each(Object.entries(KINDS))(
-    'back grants no extra units, and extends denials by at most the size of the jump: %s',
+    'back creates no units, and extends denials by at most the size of the jump: %s',
     async (name, policy) => {
       const clock = manualClock(START);
       const limiter = createLimiter(policy, {
@@ -105,7 +105,7 @@ describe('a clock that jumps', () => {
   );
 
   test.each(Object.entries(KINDS))(
-    'forward and back again admits no more than a clock that stayed ahead: %s',
+    'forward and back again lets no more units pass than a clock that stayed ahead: %s',
     async (name, policy) => {
       const admitted = async (how: string, instants: readonly number[]): Promise<number> => {
         const clock = manualClock(START);
@@ -132,7 +132,7 @@ describe('FLUSHALL', () => {
     ['gcra', gcra({ limit: 500, per: '365d' })],
     ['slidingLog', slidingLog({ limit: 500, per: '365d' })],
     ['fixedWindow', fixedWindow({ limit: 500, per: '365d', align: 'first' })],
-  ])('during checks admits at most one extra burst: %s', async (name, policy) => {
+  ])('during checks lets at most one extra burst pass: %s', async (name, policy) => {
     const control = ioredis(server.port);
     await control.ping();
     try {
