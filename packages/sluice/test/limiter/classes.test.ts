@@ -110,7 +110,7 @@ describe('a flood of batch calls at a limit of 100 calls per second', () => {
   });
 });
 
-describe('retryAfter under keep', () => {
+describe('retryAfter of a call with the option keep', () => {
   /** Policies that admit any cost cannot keep units free, and penalties have no cost. */
   const WITHOUT_UNITS = /pacer|min interval|penalty/;
   const cases = Object.entries(CASES).filter(([name]) => !WITHOUT_UNITS.test(name));

@@ -200,7 +200,7 @@ export function excess(
   atMost: (window: Millis) => number,
   { base, rate } = { base: -Infinity, rate: 0 },
 ): number {
-  // For each spend, how far the running sum rises above the line from there on.
+  // For each spend, how far the running sum rises above the line, from this spend on.
   const start = spends[0]?.at ?? 0;
   let before = total(spends);
   let highest = -Infinity;
