@@ -86,7 +86,8 @@ function checkMutate(target: string): void {
 }
 
 /**
- * Expects a test file at or below the path, and the title in one of these files. In docs.test.ts, the names of pages are titles.
+ * Expects a test file at or below the path, and the title in one of these files. The titles of docs.test.ts contain the
+ * names of pages, so these names count as well.
  */
 function checkTests(path = '', title = ''): void {
   const there = tests.filter((file) => file === path || file.startsWith(path === '' ? '' : `${path}/`));

@@ -59,8 +59,7 @@ describe('an algorithm', () => {
   );
   const names = folders.map((entry) => entry.name);
   const headings = ['Rule', 'Picture', 'When to use it', 'At worst', 'Numbers', 'Cells'];
-  // Imported by a computed path, because the script is JavaScript, belongs to another project, and must not be type-checked
-  // here.
+  // The path is computed, so that the type check does not follow it. The script is JavaScript and belongs to another project.
   const script = pathToFileURL(join(root, 'site/pictures/algorithms.mjs')).href;
   const drawing = import(/* @vite-ignore */ script) as Promise<{
     readonly PICTURES: Record<string, unknown>;
@@ -123,7 +122,7 @@ describe('the reference', () => {
 describe('a decision record', () => {
   const records = readdirSync(join(root, 'docs/decisions')).filter((name) => /^\d/.test(name));
 
-  it('has the number that follows the previous record', () => {
+  it('has a number that is one higher than the number of the previous record', () => {
     expect(records.map((name) => Number(name.slice(0, 4)))).toEqual(records.map((_, i) => i + 1));
   });
 

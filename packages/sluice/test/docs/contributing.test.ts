@@ -211,7 +211,7 @@ ${code}`,
     expect(limiter.take('bob', 3).allowed).toBe(true);
   });
 
-  test('has a script, a claim and a bound, and passes the property tests', () => {
+  test('has a Lua script, a conformance claim and an upper bound, and passes the property tests', () => {
     const vitest = join(root, 'node_modules/vitest/vitest.mjs');
     const files = ['algorithms/algorithms', 'engine/properties'].map(
       (name) => `packages/sluice/test/${name}`,
@@ -228,7 +228,7 @@ ${code}`,
 
   const cases: readonly [name: string, policies: () => Policies][] = [
     ['alone', () => session({ limit: 4, per: '900ms' })],
-    ['beside a rate', () => ({ rate: '10/s', trial: session({ limit: 5, per: '2s' }) })],
+    ['combined with a rate', () => ({ rate: '10/s', trial: session({ limit: 5, per: '2s' }) })],
   ];
   test.each(cases)('makes the same decisions in Redis as in memory: %s', async (name, policies) => {
     const own = { name: `session ${process.pid} ${name}` };

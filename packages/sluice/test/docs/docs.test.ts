@@ -4,7 +4,7 @@
  *
  *   // → text            expected output, in order; comment lines directly below continue it; whitespace is ignored
  *   // name.ts           on the first line: the block is a file with this name, in the same folder as the other blocks of its
- *                        page. If another block starts it with `new URL('./name.js', …)`, it runs only there
+ *                        page. If another block starts it with `new URL('./name.js', …)`, it runs only when that block starts it
  *   ```ts throws         the block ends with an error, whose message counts as the last line of output
  *   ```ts process        runs in its own process, which is stopped at the end; lines may be printed in any order
  *   ```ts serves         runs in its own process, and answers GET / with hello until the limit is reached, then with 429
@@ -39,8 +39,8 @@ declare const Deno: {
 };`;
 
 /**
- * In milliseconds. Blocks use the default deadlines, as readers do. A block that fails is run again if timers of this process
- * were later than this, because the threads and processes that the block waits for were even later.
+ * In milliseconds. Blocks use the default deadlines, as readers do. If a block fails and timers of this process were late by
+ * more than this, the block is run again, because the threads and processes that it waits for were even later.
  */
 const LATE = 20;
 
@@ -145,7 +145,7 @@ beforeAll(() => {
     noEmit: true,
     allowImportingTsExtensions: true,
     noUnusedLocals: false,
-    // Required by Nest.
+    // Nest's decorators require this option.
     experimentalDecorators: true,
   };
   const config = { extends: '../../tsconfig.base.json', compilerOptions: options, include: ['**/*.ts'] };

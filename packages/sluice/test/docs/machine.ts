@@ -46,7 +46,7 @@ export async function newPlace(): Promise<Place> {
   return { port: await freePort(), socket: join(await folder(), `${++sockets}.sock`) };
 }
 
-/** A separate database, because other tests use the same server. */
+/** The blocks use a separate database, because other tests use the same server. */
 const redisUrl = `redis://127.0.0.1:${inject('redisPort')}/15`;
 const redis = once(async () => {
   const client = new Redis(redisUrl);
@@ -66,7 +66,7 @@ const database = once(async () => {
   return started;
 });
 
-/** Imported by a computed path, because the server is another project and must not be type-checked here. */
+/** The path is computed, so that the type check does not follow it. The server is another project. */
 const serverSources = pathToFileURL(join(root, 'packages/sluice-server/src/index.ts')).href;
 
 interface SluiceServer {
@@ -91,7 +91,7 @@ async function cell(): Promise<string> {
   return `redis://127.0.0.1:${server.addresses.resp.port}`;
 }
 
-/** Text in blocks, and its replacement. */
+/** For each text that blocks contain, a function that returns its replacement. */
 const STAND_INS: Readonly<Record<string, (place: Place) => string | Promise<string>>> = {
   async "'redis://localhost'"() {
     // Each block starts with an empty database.
@@ -115,7 +115,7 @@ const STAND_INS: Readonly<Record<string, (place: Place) => string | Promise<stri
     "import { rateLimiterFactory } from 'sluice-compat/rolling-window'",
 };
 
-/** Code by page that defines `rateLimiterService`, which Nest would inject. It uses the replacement that the page offers. */
+/** Code that defines `rateLimiterService`, which Nest would inject, by page. It uses the replacement that the page offers. */
 const INJECTED: Readonly<Record<string, string>> = {
   'docs/migrate/sharkey.md': `
     import { createSkRateLimiterService } from 'sluice-compat/sharkey';

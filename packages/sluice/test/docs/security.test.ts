@@ -28,7 +28,7 @@ const HOSTILE = [
 
 describe('script injection', () => {
   test('no key, name or tier becomes part of a script', async () => {
-    // A separate server, to which no other test sends scripts.
+    // Uses a separate server, to which no other test sends scripts.
     const server = await redisServer();
     const client = new Redis(server.port, '127.0.0.1');
     onTestFinished(async () => {

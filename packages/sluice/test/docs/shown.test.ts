@@ -41,7 +41,7 @@ describe('docs/how-it-works.md', () => {
     const [, ...cells] = /│(.*)│(.*)│/.exec(drawing) ?? [];
     expect(Object.keys(widths)).toEqual(wordsOf(/\n\n(.*)\n/.exec(drawing)?.[1] ?? ''));
     expect(Object.values(widths)).toEqual(cells.map((part) => wordsOf(part).length));
-    // The names that the pages of the algorithms use.
+    // These are the cell names on the pages of the algorithms.
     expect(cells.map(wordsOf)).toEqual([
       ['debt', 'since'],
       ['start', 'count'],

@@ -1,4 +1,4 @@
-/** After the clock jumps 30 days ahead and back, no algorithm denies a key for 30 days, in memory or on Redis. */
+/** After a clock that was weeks ahead is set back, no algorithm denies a key for weeks, in memory, in shared memory or on Redis. */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { createLimiter, gcra, memory, penalty, type Store } from '../../src/index.ts';

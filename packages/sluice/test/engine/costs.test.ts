@@ -69,7 +69,7 @@ function open(policies: Policies): { limiter: Limiter; clock: ManualClock } {
   return { limiter: createLimiter(policies, { store: memory({ clock }) }), clock };
 }
 
-/** Calls `check` with limiters that have been used with fractional costs in every way. */
+/** Calls `check` after each of many random calls with fractional costs. */
 function afterAnything(
   policies: Policies,
   check: (limiter: Limiter, clock: ManualClock, draw: Draw) => void,

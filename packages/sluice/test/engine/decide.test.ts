@@ -39,7 +39,8 @@ describe('a partial take', () => {
   });
 
   test('never charges a cost that would be denied in whole mode, even if rounding gains a unit', () => {
-    // TIME_EPSILON of 0.5 µs is worth 5 units of 0.1 µs each, so 49 − 17 + 5 = 37 units, minus a rounding error.
+    // A unit is replenished in 0.1 µs, so the tolerance of 0.5 µs (TIME_EPSILON) adds 5 units. That makes 49 − 17 + 5 = 37 units,
+    // but because of a rounding error, a take of 37 is denied.
     const open = (): Limiter => {
       const limiter = createLimiter(gcra({ limit: 10_000, per: '1ms', burst: 49 }), {
         store: memory({ clock: manualClock(932.144_503_850_901_3) }),

@@ -67,7 +67,10 @@ const TEN_A_MINUTE: Readonly<Record<string, readonly [Policies, number]>> = {
   'sliding window': [slidingWindow({ limit: 10, per: MINUTE }), 2 * MINUTE],
 };
 
-/** Units allowed during the test by algorithms that give many units back at the same instant: 9 windows end in that time. */
+/**
+ * How many attempts pass in 500 seconds with algorithms that give many units back at the same instant. Nine windows end in this
+ * time.
+ */
 const PASS_ANYWAY: Readonly<Record<string, number>> = { 'fixed window': 90, 'token bucket in steps': 9 };
 
 describe.each(Object.entries(TEN_A_MINUTE))("mode 'always' with %s:", (name, [policies, longest]) => {
@@ -93,7 +96,7 @@ describe.each(Object.entries(TEN_A_MINUTE))("mode 'always' with %s:", (name, [po
   test('costs above the limit deny the key for at most one window', () => {
     const { limiter } = openHere(policies);
     limiter.take('k', 10);
-    // A pacer's first grant may itself cost more than a window.
+    // After its first grant, a pacer may deny the key for longer than a window.
     const before = limiter.peek('k').retryAfter;
     for (let i = 0; i < 5; i++) limiter.take('k', { cost: 1000, mode: 'always' });
     const { retryAfter } = limiter.peek('k');

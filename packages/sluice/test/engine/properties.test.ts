@@ -123,7 +123,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
     });
 
     test('a denied take does not change later decisions', () => {
-      // Except for a penalty, which counts denials.
+      // The case with a penalty is skipped, because a penalty counts denials.
       if (name === 'several policies with a penalty') return;
       fc.assert(
         fc.property(trace, (steps) => {

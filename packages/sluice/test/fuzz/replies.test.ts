@@ -52,7 +52,7 @@ const odd = fc.oneof(
   fc.uint8Array({ maxLength: 80 }),
 );
 
-describe('error messages of Redis', () => {
+describe('Redis error messages', () => {
   const word = fc.constantFrom(
     'NOSCRIPT No matching script',
     'MOVED 866 127.0.0.1:1',
@@ -91,7 +91,7 @@ describe('error messages of Redis', () => {
   });
 });
 
-describe('rows of Postgres', () => {
+describe('Postgres rows', () => {
   const row = fc.record(
     {
       now: fc.oneof(fc.constant(1.7e12), odd),

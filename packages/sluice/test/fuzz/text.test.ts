@@ -87,7 +87,7 @@ describe('policies', () => {
           expect(policy).toMatchObject({ limit: burst ?? limit });
           expect(policy?.params['interval'] ?? policy?.window).toBeGreaterThan(0);
           const per = count * units[unit];
-          // The time in which one unit comes back.
+          // The time in which one unit is replenished.
           const clear = createLimiter(text).take('k').resetAfter;
           expect(Math.abs(clear - per / limit)).toBeLessThanOrEqual(1e-9 * per + 0.001);
         },

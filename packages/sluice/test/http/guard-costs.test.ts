@@ -268,7 +268,7 @@ describe('a class', () => {
     ['a function', () => 'batch'],
     ['a promise', () => Promise.resolve('batch')],
   ] as [string, Options['class']][])(
-    'given by %s leaves the units that it keeps free to other requests',
+    'given by %s cannot use the units that it must keep free for other requests',
     async (_, name) => {
       const limiter = withClass();
       const batch = guardOf({ limiter, key, class: name });

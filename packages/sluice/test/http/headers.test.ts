@@ -188,7 +188,7 @@ describe('the header style', () => {
     ]);
   });
 
-  it('is rejected with an error that names it if the style or one of its options does not exist', () => {
+  it('is rejected if it is unknown or not a string, and so is a misspelled option', () => {
     expect(() => rateLimitHeaders(decision(), { style: 'draft-99' as HeaderStyle })).toThrow(
       expect.objectContaining({ code: 'ERR_CHOICE', option: 'rateLimitHeaders.style', value: 'draft-99' }),
     );

@@ -243,7 +243,7 @@ describe('partial fakes', () => {
   });
 
   test('timers that are faked without performance wake callers that wait on a clock based on Date', async () => {
-    // The mock timers of node:test fake these two, but not performance.
+    // The mock timers of node:test fake timers and Date, but not performance.
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
     const limiter = createLimiter('1/min', { store: memory({ clock: { now: () => Date.now() } }) });
     limiter.take('alice');

@@ -52,7 +52,7 @@ describe('policies', () => {
     ['a call without arguments', () => create(), `${POLICY}; got undefined [ERR_POLICY]`],
     ['a number', () => create(10), `${POLICY}; got 10 [ERR_POLICY]`],
     [
-      'the options of a factory',
+      'the options of a policy factory',
       () => create({ limit: 10, per: '1m' }),
       `${POLICY} (use gcra({ limit: 10, per: '1m' }) or '10/1m'); got an object [ERR_POLICY]`,
     ],
@@ -109,17 +109,17 @@ describe('the store', () => {
       `createLimiter.store ${STORE} (call it: memory()); got a function [ERR_OPTIONS]`,
     ],
     [
-      'a client of ioredis',
+      'an ioredis client',
       withStore(ioredis),
       `createLimiter.store ${STORE} (${WRAP_REDIS}); got an object [ERR_OPTIONS]`,
     ],
     [
-      'a client of node-redis',
+      'a node-redis client',
       withStore(nodeRedis),
       `createLimiter.store ${STORE} (${WRAP_REDIS}); got an object [ERR_OPTIONS]`,
     ],
     [
-      'a pool of pg',
+      'a pg pool',
       withStore(pool),
       `createLimiter.store ${STORE} (wrap the client: postgres(pool) from 'sluice/postgres'); got an object [ERR_OPTIONS]`,
     ],
@@ -141,33 +141,33 @@ describe('the store', () => {
       `createLimiter must be an object with options (such as { name: 'api' }); got "api" [ERR_OPTIONS]`,
     ],
     [
-      'leased over a client',
+      'a Redis client in place of the store of leased()',
       () => (sluice.leased as Untyped)(ioredis, { nodes: 2 }),
       `leased.store ${STORE} (${WRAP_REDIS}); got an object [ERR_OPTIONS]`,
     ],
     [
-      'synced without a store',
+      'synced() without a store',
       () => (sluice.synced as Untyped)(undefined, { every: '1s' }),
       `synced.store ${STORE}; got undefined [ERR_OPTIONS]`,
     ],
     [
-      'metered over a factory',
+      'a factory in place of the store of metered()',
       () => (sluice.metered as Untyped)(memory, { decided() {} }),
       `metered.store ${STORE} (call it: memory()); got a function [ERR_OPTIONS]`,
     ],
     [
-      'redis over a URL',
+      'a URL in place of the client of redis()',
       () => (redis as Untyped)('redis://localhost'),
       'redis.client is an address; pass a client that is connected to it, such as new Redis(url) from ioredis; ' +
         'got "redis://localhost" [ERR_OPTIONS]',
     ],
     [
-      'postgres over its options',
+      'connection options in place of the client of postgres()',
       () => postgres({ connectionString: 'postgres://localhost' }),
       'postgres.client must be a Pool from pg, or sql from postgres.js; got an object [ERR_OPTIONS]',
     ],
     [
-      'ipc in a folder that does not exist',
+      'ipc() with a socket in a folder that does not exist',
       () => ipc({ path: '/no-such-folder/limits.sock' }),
       'ipc.path must be in a folder that exists (create the folder first); got "/no-such-folder/limits.sock" [ERR_OPTIONS]',
     ],

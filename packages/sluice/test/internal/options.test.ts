@@ -234,7 +234,7 @@ describe('limiter', () => {
     expect(errorOf(act)).toMatchObject({ code, option });
   });
 
-  test('describes the problem, the option and the value in a one-line message', () => {
+  test('throws errors whose one-line message names the problem, the option and the value', () => {
     expect(errorOf(() => gcra({ limit: -1, per: '1s' })).message).toBe(
       'gcra.limit must be a finite number above 0; got -1 [ERR_NUMBER]',
     );
@@ -363,7 +363,7 @@ describe('policies as text', () => {
   });
 });
 
-describe('policies in every form', () => {
+describe('the policies of a limiter', () => {
   const names = (policies: Parameters<typeof createLimiter>[0], key = 'k') =>
     createLimiter(policies, { store: memory({ clock: manualClock(0) }) })
       .take(key)

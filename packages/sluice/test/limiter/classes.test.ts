@@ -50,7 +50,7 @@ const inBursts = (ms: number) => (ms % SECOND === 0 ? 30 : 0);
 /** 25 calls per second, evenly spaced. */
 const evenly = (ms: number) => (ms % 40 === 0 ? 1 : 0);
 
-describe('a flood of batch calls that keep 30 % of 100 calls per second free', () => {
+describe('a flood of batch calls at a limit of 100 calls per second', () => {
   test.each([
     ['sliding-log', 'in bursts', inBursts, LIMIT],
     ['sliding-log', 'evenly', evenly, LIMIT],
@@ -62,7 +62,7 @@ describe('a flood of batch calls that keep 30 % of 100 calls per second free', (
     ['gcra', 'in bursts', inBursts, 2 * LIMIT],
     ['gcra', 'evenly', evenly, 2 * LIMIT],
   ] as const)(
-    'never denies an interactive caller within its share, and stays within the limit: %s, %s',
+    'with keep: 0.3, never denies an interactive caller within its share, and stays within the limit: %s, %s',
     (name, _, share, atMost) => {
       const { admitted, denied } = simulate(`${LIMIT}/s ${name}`, share);
       expect(denied).toBe(0);
@@ -72,7 +72,7 @@ describe('a flood of batch calls that keep 30 % of 100 calls per second free', (
     },
   );
 
-  test('denies the interactive caller if batch calls keep nothing free', () => {
+  test('with keep: 0, denies the interactive caller', () => {
     const clock = manualClock(START);
     const limiter = createLimiter(`${LIMIT}/s sliding-log`, {
       store: memory({ clock }),
@@ -83,7 +83,7 @@ describe('a flood of batch calls that keep 30 % of 100 calls per second free', (
   });
 
   test.each(['sliding-log', 'fixed-window'])(
-    'reaches 70 calls per second without interactive calls: %s',
+    'with keep: 0.3, reaches 70 calls per second without interactive calls: %s',
     (name) => {
       const { admitted } = simulate(`${LIMIT}/s ${name}`, none);
       expect(admitted).toHaveLength(SECONDS * 70);
@@ -91,14 +91,14 @@ describe('a flood of batch calls that keep 30 % of 100 calls per second free', (
     },
   );
 
-  test('uses 70 % of a burst and then the whole rate without interactive calls, with gcra', () => {
+  test('with keep: 0.3, uses 70 % of a burst and then the whole rate without interactive calls, with gcra', () => {
     const { admitted } = simulate(`${LIMIT}/s gcra`, none);
     // After the burst, one call passes every 10 ms. The last instant of the simulation is not a multiple of 10 ms.
     expect(admitted).toHaveLength(70 + SECONDS * LIMIT - 1);
     expect(admitted.filter(({ at }) => at < 20)).toHaveLength(71);
   });
 
-  test('is denied completely while interactive calls use the full rate, with gcra', () => {
+  test('with keep: 0.3, is denied completely while interactive calls use the full rate, with gcra', () => {
     const { admitted, denied } = simulate(`${LIMIT}/s gcra`, (ms) => (ms % 10 === 0 ? 1 : 0));
     expect(denied).toBe(0);
     expect(
@@ -110,7 +110,7 @@ describe('a flood of batch calls that keep 30 % of 100 calls per second free', (
   });
 });
 
-describe('retryAfter under keep', () => {
+describe('retryAfter of a call with the option keep', () => {
   /** Policies that admit any cost cannot keep units free, and penalties have no cost. */
   const WITHOUT_UNITS = /pacer|min interval|penalty/;
   const cases = Object.entries(CASES).filter(([name]) => !WITHOUT_UNITS.test(name));
@@ -145,7 +145,7 @@ describe('retryAfter under keep', () => {
     return waits;
   }
 
-  test.each(cases)('is Infinity if the cost never leaves that much free: %s', (_, { policies }) => {
+  test.each(cases)('is Infinity if the cost can never leave the kept units free: %s', (_, { policies }) => {
     const limiter = createLimiter(policies, { store: memory({ clock: manualClock(START) }) });
     const { limit } = limiter.peek('a');
     expect(limiter.take('a', { cost: limit, keep: 1 }).retryAfter).toBe(Infinity);

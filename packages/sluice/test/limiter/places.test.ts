@@ -119,7 +119,7 @@ describe('keep', () => {
     fail(false);
     clock.advance(LEASE);
     limiter.release('k', { of: decision });
-    // The lease of the other place was never renewed, so it has ended as well.
+    // The lease of the other place was never renewed, so that lease has ended as well.
     expect([limiter.peek('k').remaining, inner.size]).toEqual([1, 1]);
   });
 

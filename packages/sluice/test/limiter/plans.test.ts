@@ -131,7 +131,7 @@ describe('a row in memory', () => {
     for (let i = 0; i < 1000; i++) limiter.take(`${i} key`, 2);
     for (let second = 1; second < 1000; second++) {
       clock.advance(1000);
-      // Rows that expire after a second, so that the table replaces its rows.
+      // These rows expire after a second, so the table keeps replacing rows.
       for (let i = 0; i < 50; i++) limiter.take(`0 other ${second} ${i}`);
       for (let i = second; i < 1000; i += 37) expect(limiter.peek(`${i} key`).allowed).toBe(false);
     }

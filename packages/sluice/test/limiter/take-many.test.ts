@@ -48,7 +48,7 @@ describe('takeMany on one store', () => {
     expect(orgs.peek('acme').remaining).toBe(94);
   });
 
-  test('a denial is counted by the penalty of the item that was denied, and only by it', () => {
+  test('a denial is counted by the penalty of the item that was denied, and by no other penalty', () => {
     const { store } = stores();
     const policies = { rate: '1/h', strikes: penalty({ after: 2, within: '1h', block: '2h' }) };
     const logins = createLimiter(policies, { store, name: 'logins' });
@@ -86,7 +86,7 @@ describe('takeMany on one store', () => {
     expect(limiter.peek('ann').policies.map(({ remaining }) => remaining)).toEqual([10, 100, Infinity]);
   });
 
-  test('an item passes only if what it keeps free is free after all items of its key were charged', () => {
+  test('an item passes only if the units that it must keep free are still free after all items of its key are charged', () => {
     const { store } = stores();
     const limiter = createLimiter('10/h', { store, name: 'kept', classes: { batch: { keep: 0.5 } } });
     const batch = (cost: number) =>
@@ -187,7 +187,7 @@ describe('takeMany is not decided in one step', () => {
     expect(limiter.peek('ann', { tier: 'pro' }).remaining).toBe(0);
   });
 
-  test('if a limiter or a store was wrapped by its user, who sees every hit', () => {
+  test('if the application has wrapped a limiter or the store, because the wrapper must see every hit', () => {
     const { store } = stores();
     const verbs: string[] = [];
     const watched: Store<Decision> = {

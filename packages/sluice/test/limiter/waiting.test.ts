@@ -36,7 +36,7 @@ function open(policies: Parameters<typeof createLimiter>[0], options: { maxWaiti
     limiter
       .acquire('k', ...rest)
       .then((decision) => void woken.push([who, clock.now() - START, decision.allowed]));
-  /** Advances the clock in steps and lets callers run after each, so that they are recorded in order. */
+  /** Advances the clock in steps and lets callers run after each step, so that they are recorded in order. */
   async function pass(ms: number, stride = ms) {
     await settled();
     for (let done = 0; done < ms; done += stride) {
@@ -280,7 +280,7 @@ describe('acquire', () => {
     await expect(large).rejects.toThrow();
   });
 
-  test('a refund or a reset lets the head pass immediately', async () => {
+  test('a refund or a reset lets the head of the queue pass immediately', async () => {
     const { enter, woken, limiter } = open('1/s');
     await enter('a');
     void enter('b');

@@ -42,7 +42,7 @@ function recorder(): Observer & { readonly calls: Call[] } {
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
-/** The deadline is long, for busy machines. */
+/** The deadline is long, so that a busy machine does not cause faults. */
 const patient = { deadline: '10s', onFailure: 'throw' } as const;
 const offlineClient = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 

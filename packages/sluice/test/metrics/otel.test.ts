@@ -18,7 +18,7 @@ import { redis } from '../../src/stores/redis/index.ts';
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
-/** The deadline is long, for busy machines. */
+/** The deadline is long, so that a busy machine does not cause faults. */
 const patient = { deadline: '10s', onFailure: 'throw' } as const;
 const offlineClient = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
@@ -83,7 +83,7 @@ describe('otelMetrics', () => {
     await provider.shutdown();
   });
 
-  test('records a histogram of seconds for asynchronous answers, and counts faults by kind', async () => {
+  test('records the latency of asynchronous answers, in seconds, in a histogram, and counts faults by kind', async () => {
     const { meter, collect, provider } = sdk();
     const metrics = otelMetrics(meter);
     const name = `otel ${process.pid}`;

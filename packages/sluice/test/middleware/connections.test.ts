@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { engines, hasOtherNodes, nodeBinary, root } from 'sluice-test-support/packed.ts';
 import { claims } from './connections/claims.ts';
 
-/** Inside the repository, so that the frameworks can be resolved. */
+/** The folder is inside the repository, so that the frameworks can be resolved. */
 const folder = join(root, `.build/connections-${process.pid}`);
 const file = join(folder, 'claims.mjs');
 /** Where the other versions cannot be installed, only the version that runs the tests is checked. */

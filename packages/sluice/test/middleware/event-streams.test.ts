@@ -57,7 +57,7 @@ const SERVERS: Servers = {
 };
 
 test.for(Object.entries(SERVERS))(
-  '%s never opens more than 2 of 20 event streams that outlive many leases',
+  '%s admits only 2 of 20 event streams at a limit of 2, although the streams outlast many leases',
   { timeout: 30_000 },
   async ([, serve]) => {
     const limiter = createLimiter(concurrency({ limit: 2, lease: `${LEASE}ms` }));

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url));
-/** Inside the repository, so that 'hono' can be resolved. */
+/** The folder is inside the repository, so that 'hono' can be resolved. */
 const workshop = join(root, `.build/runtimes-${process.pid}`);
 const source = (path: string) => JSON.stringify(join(root, 'packages/sluice/src', path));
 

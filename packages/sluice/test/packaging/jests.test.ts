@@ -13,7 +13,7 @@ import { engines, folderOf, link, type Packed, root, unpack } from 'sluice-test-
 const PACKAGES = ['sluice', 'sluice-compat'] as const;
 const project = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-jests-')));
 
-/** The names of the values of each entry. */
+/** The names of the values that each entry exports. */
 function entriesOf(name: Packed): Record<string, readonly string[]> {
   const listed = JSON.parse(readFileSync(join(folderOf(name), 'exports.json'), 'utf8')) as Record<
     string,

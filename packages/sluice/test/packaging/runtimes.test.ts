@@ -123,7 +123,7 @@ async function onWorkerd(file: string, flags: readonly string[] = []): Promise<R
   }
 }
 
-/** All entries of a package with the names of their values. */
+/** All entries of a package, with the names of the values that they export. */
 function entriesOf(name: Packed): (readonly [entry: string, values: readonly string[]])[] {
   const listed = JSON.parse(readFileSync(join(folderOf(name), 'exports.json'), 'utf8')) as Record<
     string,
@@ -145,7 +145,7 @@ const OF_NODE = [
   'sluice-compat/multi-precision',
 ];
 
-/** A module that imports all entries and checks their names. `last` is its last line, which reports the results. */
+/** A module that imports all entries and checks the names that they export. `last` is its last line, which reports the results. */
 function importing(entries: typeof LISTED, last: string): string {
   return [
     `import { claimsOf } from './entries.mjs';`,

@@ -53,7 +53,7 @@ const CONFIGS = {
     compilerOptions: { ...NODE, module: 'node16', moduleResolution: 'node16' },
     files: commonJs,
   },
-  // The settings of many older projects, without `moduleResolution`. TypeScript 6 replaced the way in which they find modules.
+  // Many older projects have these settings, without `moduleResolution`. TypeScript 6 finds modules in another way.
   'commonjs/commonjs.json': { compilerOptions: { ...NODE, module: 'commonjs' }, files: commonJs },
 };
 /** The only configuration for versions that lie between more thoroughly tested versions. */

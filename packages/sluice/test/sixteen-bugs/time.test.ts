@@ -290,7 +290,8 @@ describe('13. twice the limit in a rolling second', () => {
           clock.set(START + at);
           for (let i = 0; i < calls; i++) if ((await limiter.take('k')).allowed) taken.push(at);
         };
-        // First across the boundary of a second, where fixed windows admit twice the limit; then anywhere.
+        // The first calls are on both sides of the boundary of a second, where fixed windows admit twice the limit. The other calls
+        // are at random times.
         await tryAt(990, 12);
         await tryAt(1000, 12);
         for (let at = 1100; at < 5000; at += 1 + draw(300)) await tryAt(at, draw(12));
@@ -312,7 +313,7 @@ describe('13. twice the limit in a rolling second', () => {
 
   peer<{ MemoryStore: new () => HitStore }>(
     'express-rate-limit',
-    'a window of one second admits 19 of a limit of 10 within 10 ms',
+    'a window of one second with a limit of 10 admits 19 calls within 10 ms',
     async ({ MemoryStore }) => {
       vi.useFakeTimers({ now: START });
       const store = new MemoryStore();

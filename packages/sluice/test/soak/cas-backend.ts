@@ -1,4 +1,4 @@
-/** A store on a Memcached behind a network with faults. The server is stopped, killed and emptied. */
+/** A store on a Memcached server behind a network with faults. The server is stopped, killed and emptied. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'memjs';

@@ -66,7 +66,7 @@ export async function clusterBackend(): Promise<Backend> {
         needs: 3000,
         inject: (draw) => losing(async () => failOver(await someMaster(draw), ['TAKEOVER'])),
       },
-      // Too short for the other nodes to replace the stopped node.
+      // The stop is too short for the other nodes to replace the stopped node.
       stop: {
         async inject(draw) {
           const { server } = await someMaster(draw);

@@ -44,7 +44,8 @@ export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scen
     }
     const before = giveBacks;
     const decision = await store.apply(hit);
-    // Units that were given back while the hit was in flight may have reached the store after the denial.
+    // Units that were given back while the hit was in flight may have reached the store after the denial, so such a denial is
+    // not recorded.
     if (!decision.allowed && decision.source === 'store' && before === giveBacks) {
       const denial = { cost: Number(hit.cost), until: Infinity, ended: Infinity };
       denialsOf(hit).push(denial);

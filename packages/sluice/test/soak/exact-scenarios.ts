@@ -41,7 +41,7 @@ function someDouble(draw: (below: number) => number): Ask {
   const mode = (['whole', 'partial', 'always'] as const)[draw(3)] ?? 'whole';
   if (draw(2) === 0) return (limiter) => limiter.take(key, { cost, mode, tier: 'other' });
   return async (limiter) => {
-    // Not every store decides in one step.
+    // `atomic` is not compared, because not every store decides takeMany in one step.
     const { atomic: _, ...decision } = await limiter.takeMany([{ key }, { key: 'key 9', cost }]);
     return decision;
   };

@@ -37,6 +37,6 @@ test('a store may be unavailable for half a second plus one percent of the obser
   expect(missed.count).toBe(8);
   expect(isUnavailableTooOften(missed.count, 200)).toBe(true);
   expect(isUnavailableTooOften(missed.count, 300)).toBe(false);
-  // The observed time is too short.
+  // The observed time is too short for a verdict.
   expect(isUnavailableTooOften(missed.count, 100)).toBe(false);
 });

@@ -10,7 +10,7 @@ const RECOVERY = 1500;
 /** Milliseconds, a quarter of the shortest deadline. A timer that is later than this means that the machine stalled. */
 const LATE = 50;
 const TICK = 10;
-/** Milliseconds. */
+/** A tenth of a second, in milliseconds. */
 const TENTH = 100;
 
 /** Counts the tenths of a second in which something happened. */

@@ -25,7 +25,7 @@ export class Footprints {
     return this.samples[this.samples.length - 1].bytes;
   }
 
-  /** `warmUp` is the fraction of the run after which heap and code have reached their size. */
+  /** `warmUp` is the fraction of the run after which the heap and the code have reached their final size. */
   result(warmUp: number): Footprint {
     const [start, end] = [this.samples[0], this.samples[this.samples.length - 1]];
     const warmAt = start.at + (end.at - start.at) * warmUp;

@@ -81,7 +81,7 @@ async function groupOf(
     members,
     injector: faultInjector(
       (losing) => ({
-        // The newly elected process starts with an empty table.
+        // The newly elected process starts with an empty table, because a store that wraps memory() has no state file.
         'server killed': {
           async inject(draw) {
             await losing(() => kill(someMember(draw, true)));

@@ -16,7 +16,7 @@ const LANES = 3;
 /** LIMIT is in units, PER in milliseconds. A lease lasts a quarter of PER, far longer than the spending takes. */
 const [LIMIT, PER] = [800, 4000];
 const LEASE = PER / 4;
-/** Fraction of the replenished units that nodes take before the burst. */
+/** Fraction of the replenished units that nodes take before all leases are spent. */
 const EARLY_LOAD = 0.65;
 
 /** `clock` is the clock by which the store decides. */
@@ -91,7 +91,7 @@ export interface InMemory {
   readonly scenario: Scenario;
 }
 
-/** In memory all answers are fast, so that even a small excess is detected on a busy machine. */
+/** In memory, all answers are fast, so that even a few units above the limit are detected on a busy machine. */
 export function leasesInMemory(): InMemory {
   const rows = memory();
   let loss = 0;

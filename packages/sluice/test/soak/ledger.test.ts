@@ -13,8 +13,8 @@ function ledgerOf(units: number, gap: number, clock = (time: number): number => 
   return ledger;
 }
 
-test('the ledger reports no excess up to the bound, and an excess of one for one more unit', () => {
-  // A burst of ten, and one every ten milliseconds.
+test('the ledger accepts units up to the bound, and reports one unit too many for one more unit', () => {
+  // The bound allows a burst of ten units, and one more unit every ten milliseconds.
   const allowed = (more: number): Ledger => {
     const ledger = ledgerOf(0, 0);
     for (let i = 0; i < 10 + more; i++) ledger.add(steadily(0), steadily(0), 1);
@@ -30,8 +30,8 @@ test('the ledger detects a rate that is slightly too high over a long time', () 
   expect(ledgerOf(500, 9).excess()).toBeCloseTo(500 - 10 - 0.1 * 9 * 499, 6);
 });
 
-test('the ledger does not report an excess when the clock was set forward or back', () => {
-  // A burst, and after 50 ms the units replenished by the server's clock, which was set in between.
+test('the ledger does not report too many units when the clock was set forward or back', () => {
+  // Records a burst and, after 50 ms, the units replenished by the server's clock, which was set in between.
   const passed = (set: number, machine: number): number => {
     const ledger = new Ledger(OPTIONS);
     ledger.add(steadily(0), steadily(0), 10);
@@ -43,7 +43,7 @@ test('the ledger does not report an excess when the clock was set forward or bac
   expect(passed(14, 64)).toBe(0);
   expect(passed(-14, 36)).toBe(0);
   expect(passed(14, 50)).toBeCloseTo(1.4, 6);
-  // The clock was set back while a check was in flight, so the decision may have been made before or after that.
+  // The clock was set back while a check was in flight, so the decision may have been made before or after the change.
   const back = new Ledger(OPTIONS);
   back.add({ steady: 0, machine: 0 }, { steady: 100, machine: -14 }, 20);
   expect(back.excess()).toBe(0);
@@ -87,7 +87,7 @@ test('the ledger accepts that refunded units are admitted once more, but only on
   expect(late.excess()).toBe(0);
 });
 
-test('the ledger does not report an excess for units that the deciding node could not know about', () => {
+test('the ledger does not report too many units if the deciding node could not know about some of them', () => {
   const ledger = (unknown: number): Ledger => {
     const made = ledgerOf(0, 0);
     made.add(steadily(0), steadily(0), 10);

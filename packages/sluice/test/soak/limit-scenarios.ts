@@ -104,7 +104,7 @@ export function staysWithinLimit(backend: Backend, options: BoundOptions): Scena
         const kind = draw(2);
         const act = [isWithoutReservations ? takeOnly : takeOrReserve, takeAndRefund][kind];
         if (ledgers[kind].isFull) checkLedger(run, scenario, ledgers[kind], losses);
-        // Several concurrent hits reach the limit even on a slow machine. Occasionally there are many, after a pause.
+        // Several concurrent hits reach the limit even on a slow machine. Occasionally, many hits follow a pause.
         const isSurge = draw(20) === 0;
         if (isSurge) await sleep(draw(200));
         await Promise.all(
@@ -145,7 +145,7 @@ export function checkLedger(run: Run, scenario: string, ledger: Ledger, losses: 
   if (excess > 0) run.violation(scenario, `${excess} units above the bound`);
 }
 
-/** Calls a check, which must decide or fail with StoreUnavailable in time. */
+/** Makes a check, which must decide or fail with StoreUnavailable in time. */
 export async function expectAnswer(run: Run, scenario: string, act: () => Promise<void>): Promise<void> {
   const began = steady();
   const took = stopwatch(run);

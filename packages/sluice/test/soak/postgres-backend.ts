@@ -1,4 +1,4 @@
-/** A Postgres behind a network with faults. Its table is locked and emptied, and its processes are stopped and killed. */
+/** A Postgres server behind a network with faults. Its table is locked and emptied, and its processes are stopped and killed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { postgres } from '../../src/stores/postgres/index.ts';
 import { postgresServer } from 'sluice-test-support/postgres/server.ts';

@@ -87,7 +87,7 @@ export async function serverBackend(scenario: string, limit: number, redisPort: 
   return {
     name: 'server',
     isInOrder: false,
-    // The state is in Redis, which has its own faults.
+    // No fault here loses rows, because the rows are in Redis, which has its own fault injector.
     injector: faultInjector(
       () => ({
         killed: {

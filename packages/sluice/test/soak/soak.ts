@@ -18,11 +18,11 @@ export interface SoakOptions {
   readonly print: (line: string) => void;
 }
 
-/** Fraction of the run after which heap and code have reached their size. */
+/** Fraction of the run after which the heap and the code have reached their final size. */
 const WARM_UP = 1 / 3;
 /** Milliseconds at the end of a run in which no fault is injected: every store must recover. */
 const faultFreeEnd = (span: number): number => Math.max(span / 20, 3000);
-/** Milliseconds without faults at the end, even if the last fault took longer than planned on a busy machine. */
+/** Minimum number of fault-free milliseconds at the end, even if the last fault took longer than planned on a busy machine. */
 const MIN_FAULT_FREE = 2500;
 /** The maximum number of milliseconds by which a run is extended, if a scenario has not made enough checks yet. */
 const MAX_EXTENSION = 90_000;

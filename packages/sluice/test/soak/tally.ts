@@ -52,7 +52,7 @@ export class Tallies {
 }
 
 export interface Verdict {
-  /** Things that must never happen; the first hundred. */
+  /** The first hundred reports of something that must never happen. */
   readonly violations: readonly string[];
   /** Results of each scenario, by its name 'store: property'. */
   readonly scenarios: Readonly<Record<string, Tally>>;

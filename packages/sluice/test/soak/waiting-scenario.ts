@@ -1,4 +1,4 @@
-/** Callers wait in a queue, and some give up. There are never more callers inside than there are places. */
+/** Callers wait in a queue, and some give up. There must never be more callers that hold a place than there are places. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { concurrency, createLimiter, DeniedError, gcra, StoreUnavailable } from '../../src/index.ts';
 import { random } from 'sluice-test-support/random.ts';

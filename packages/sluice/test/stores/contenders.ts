@@ -12,7 +12,10 @@ import type { Claim } from '../../src/testing/index.ts';
 
 const STORES = 4;
 
-/** `open` returns a store on the backend, like the store of another process. `hasTakeMany`: takeMany is one atomic step there. */
+/**
+ * `open` returns a store on the backend, like the store of another process. `hasTakeMany` says whether takeMany is one atomic
+ * step on this backend.
+ */
 export function contenders(open: () => Store<Promise<Decision>>, hasTakeMany: boolean): Claim[] {
   return [
     {

@@ -65,7 +65,8 @@ async function compare(make: (clock: ManualClock) => Store, name: string, steps:
   const isTiered = (i: number): boolean => here.tiered.includes(here.all[i]);
   let passed = 0;
   for (let step = 0; step < steps; step++) {
-    // The memory store drops limiters whose rows are fully replenished, and a clock that goes back would show that.
+    // The clock never goes back, because the memory store drops limiters whose rows are fully replenished. At an earlier time, its
+    // decisions would differ from those of a store that still has these rows.
     clock.advance(Math.max(0, someGap(draw)));
     const itemsOf = someItems(draw, here.all.length, isTiered);
     const expected = await here.all[0].takeMany(itemsOf(here));

@@ -211,7 +211,7 @@ describe('the value in Redis, with the server’s own clock,', () => {
     const after = createLimiter('100/h', { store, name });
     await after.take('k');
     const bare = await client.strlen(key);
-    // Stays in use for at least 100 ms, whenever its window began.
+    // This version stays in use for at least 100 ms, whenever its window began.
     const before = createLimiter('5/100ms sliding-window', { store: another(store), name });
     await before.take('k');
     await after.take('k');

@@ -20,7 +20,7 @@ interface Models {
   }[];
 }
 
-/** Packages that the query recognizes and that can be defined by a data extension. */
+/** Packages that the query recognizes, and to which a data extension can map an export of another package. */
 const KNOWN_TO_QUERY = ['express-rate-limit', 'express-brute', 'express-limiter', 'rate-limiter-flexible'];
 
 const read = (file: string): unknown => parse(readFileSync(join(root, file), 'utf8'));

@@ -1,7 +1,7 @@
 /**
- * Compares pacer, with a resolution of microseconds, with Guava's RateLimiter: booleans, and waits within 1 µs per step so
- * far. Left out, because they belong to sluice-compat/guava: setRate and what follows it, getRate, toString, and rejected
- * arguments.
+ * Compares pacer, with a resolution of microseconds, with Guava's RateLimiter. Booleans must be equal, and waits may
+ * differ by 1 µs for each step so far. The following calls are left out, because they belong to sluice-compat/guava: setRate and
+ * everything after it, getRate, toString, and calls whose arguments are rejected.
  */
 import { inMillis } from '../../src/internal/duration.ts';
 import {

@@ -74,7 +74,8 @@ test.each(CASES)(
     expect(overAdmitted(policies, spends)).toBe(0);
     expect(passed).toBeGreaterThanOrEqual(0.99 * total(direct.spends) - 2);
     expect(slowest).toBeLessThanOrEqual(3 * roundTrip + 0.01);
-    // The first hits are sent before a denial is known; after that, one take and one peek for each unit, and a few more.
+    // The first hits are sent before a denial is known. After the first denial, one take and one peek are sent for each unit, and
+    // a few more hits.
     expect(calls).toBeLessThanOrEqual(FLOOD * (roundTrip + 1) + 3 * passed);
   },
   30_000,

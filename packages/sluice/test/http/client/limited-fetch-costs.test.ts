@@ -103,7 +103,7 @@ describe('settle', () => {
 
 test('a call that must queue again is refunded everything that each policy was charged', async () => {
   const { url } = await serve(inTurn([200, { 'Retry-After': 5, RateLimit: '"a";r=0;t=5' }], [200]));
-  // Without a concurrency policy, because this clock would jump to each of the timers that renew a place.
+  // The limiter has no concurrency policy, because this clock would jump to each of the timers that renew a place.
   const { limiter, used, fetchWith } = model({});
   const polite = fetchWith({ cost: { tokens: 400 } });
   // While the second call is queued, the server announces a wait to the first call.

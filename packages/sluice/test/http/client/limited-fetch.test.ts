@@ -36,7 +36,7 @@ async function passing<T>(
   return promise;
 }
 
-/** Longer than the default timeout, for busy machines. */
+/** The timeout is longer than the default, for busy machines. */
 const SOON = { timeout: 10_000 };
 
 /** A fetch that records when it was called. */

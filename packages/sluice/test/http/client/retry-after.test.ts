@@ -9,7 +9,7 @@ import { limitedFetch, rateLimitHeaders } from '../../../src/http/index.ts';
 import { createLimiter, memory } from '../../../src/index.ts';
 import { inTurn, serve, START, swiftClock } from '../server.ts';
 
-// Property tests take many runs.
+// Property tests run many times, which takes longer than the default timeout allows.
 vi.setConfig({ testTimeout: 60_000 });
 
 /** The Date header: the server's clock is an hour ahead of ours. */

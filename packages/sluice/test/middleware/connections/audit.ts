@@ -81,7 +81,7 @@ export async function audited(
   };
 }
 
-/** Yields more bytes than a window of HTTP/2 or the buffer of a stream holds, so that something is left to write. */
+/** Yields more bytes than an HTTP/2 flow-control window or a stream's buffer holds, so that something is left to write. */
 async function* parts(opened: Promise<void>): AsyncGenerator<Buffer> {
   yield Buffer.alloc(100_000);
   await opened;

@@ -1,4 +1,4 @@
-/** Claims about several requests that a client sends over one connection of HTTP/1.1 without waiting for responses. */
+/** Claims about several requests that a client sends over one HTTP/1.1 connection without waiting for responses. */
 import { connect, type Socket } from 'node:net';
 import { type App, OVER_HTTP1, portOf } from './apps.ts';
 import { audited, type Claim, listenersOf, same, until } from './audit.ts';
@@ -53,7 +53,7 @@ const claimsOf = (app: App): readonly Claim[] => [
       socket.resetAndDestroy();
       await audit.balanced();
       same(audit.charged.size, MANY);
-      // Handlers that respond too late must not settle again.
+      // Handlers that respond too late must not settle their requests again.
       audit.release();
       await audit.balanced();
       audit.close();

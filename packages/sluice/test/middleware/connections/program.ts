@@ -1,6 +1,6 @@
 /**
- * Bundled by connections.test.ts and run by each version of Node. Prints a line of JSON for each claim, so that the output of
- * a crashed process shows how far it got. An argument selects the claims whose name contains it.
+ * connections.test.ts bundles this program and runs it on each version of Node. The program prints a line of JSON for each claim,
+ * so that the output of a crashed process shows how far it got. An argument selects the claims whose name contains it.
  */
 import { claims } from './claims.ts';
 
@@ -18,5 +18,5 @@ for (const claim of claims.filter(({ name }) => name.includes(chosen))) {
   );
   console.log(JSON.stringify({ name: claim.name, problem }));
 }
-// Aborted streams keep the servers open.
+// Aborted streams keep the servers open, so the process would not end by itself.
 process.exit();

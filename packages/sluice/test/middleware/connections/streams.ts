@@ -1,4 +1,4 @@
-/** Claims about streams of HTTP/2 that are aborted, one by one or with their connection. */
+/** Claims about HTTP/2 streams that are aborted, one by one or with their connection. */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { type App, OVER_HTTP2, portOf } from './apps.ts';

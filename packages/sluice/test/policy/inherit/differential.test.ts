@@ -29,8 +29,8 @@ const OTHERS: Readonly<
 > = {
   'redis 7': { make: onServer('redisPort'), hits: 1200, atOnce: 6, back: true },
   valkey: { make: onServer('valkeyPort'), hits: 300, atOnce: 60, back: true },
-  // In the next two stores, a refund to a fresh row writes nothing. In the other stores it writes the time, which makes a
-  // difference only when the clock goes back.
+  // In the next two stores, a refund to a fresh row writes nothing. In the other stores, the refund writes the time,
+  // which makes a difference only when the clock goes back.
   'shared memory': {
     make: (clock) => sharedMemory({ clock, maxKeys: 1000 }),
     hits: 1200,

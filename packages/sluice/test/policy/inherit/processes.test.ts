@@ -7,7 +7,7 @@ import { redisServer, type Server } from 'sluice-test-support/redis/server.ts';
 
 const ROUNDS = 50;
 const LANES = 32;
-/** More than either limit, so that both processes are denied in the end. */
+/** The number of checks is above both limits, so that both processes are denied in the end. */
 const CHECKS = 256;
 const BEFORE = 100;
 const AFTER = 200;

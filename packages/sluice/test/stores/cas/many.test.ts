@@ -92,7 +92,7 @@ test('a call that never ends delays other calls for only 100 ms', async () => {
   let writes = 0;
   service.between = () => (++writes <= 2 ? new Promise(() => {}) : Promise.resolve());
   const limiter = createLimiter('10/h', { store: casStore(service, patient), name: 'api' });
-  // Two calls from different ticks that never end.
+  // These two calls, in different ticks, never end.
   for (const key of ['stuck', 'stuck too']) {
     void limiter.take(key);
     await expect.poll(() => writes).toBe(key === 'stuck' ? 1 : 2);

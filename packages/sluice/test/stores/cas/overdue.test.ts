@@ -21,7 +21,7 @@ function slowFrom(from: number, answer: boolean) {
 // An overloaded service rejects late writes. If they were repeated for callers that have given up, no write would ever be in
 // time.
 test('a check is not repeated after its deadline', () =>
-  // Before the deadline it is repeated.
+  // Before its deadline, the check is repeated.
   punctually(50, async () => {
     const service = slowFrom(2, false);
     const limiter = createLimiter('5/s', {

@@ -83,7 +83,7 @@ describe('the store on D1', () => {
   });
 
   test.each([
-    ['a database of node:sqlite', { prepare() {}, exec() {} }, "use sqlite(database) from 'sluice/sqlite'"],
+    ['a node:sqlite database', { prepare() {}, exec() {} }, "use sqlite(database) from 'sluice/sqlite'"],
     ['nothing', undefined, 'must be the binding of a D1 database, such as env.DB'],
   ])('rejects %s and says what to pass', (_, given, words) => {
     expect(() => d1(given as never)).toThrow(words);

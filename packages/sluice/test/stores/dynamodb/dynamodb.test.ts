@@ -100,7 +100,7 @@ describe('the DynamoDB store', () => {
       new DynamoDBClient({ region: 'local' }),
       'pass new DynamoDB() of @aws-sdk/client-dynamodb',
     ],
-    ['a client of the AWS SDK 2', { getItem() {}, putItem() {} }, 'is a client of the AWS SDK 2'],
+    ['an AWS SDK 2 client', { getItem() {}, putItem() {} }, 'is a client of the AWS SDK 2'],
     ['nothing', undefined, 'must be a client new DynamoDB()'],
   ])('rejects %s and says what to pass', (_, given, words) => {
     expect(() => dynamodb(given as never)).toThrow(words);

@@ -59,7 +59,7 @@ describe('ipc admits exactly the limit to processes', () => {
 });
 
 describe('when the serving process', () => {
-  test('is killed, another process takes over, and onFailure answers in time until then', {
+  test('is killed, onFailure answers in time until another process takes over', {
     timeout: 60_000,
   }, async () => {
     const options = { path: socketPath(), deadline: 3000, onFailure: 'deny' };
@@ -117,7 +117,7 @@ describe('when the serving process', () => {
       const key = `key ${++tries}`;
       return total(await Promise.all(all.map((one) => one.ask(task(key)))));
     };
-    // A busy machine may need a little longer to get there.
+    // On a busy machine, the processes may need longer to agree on one serving process.
     await expect.poll(admitted, { timeout: 10_000, interval: 500 }).toBe(LIMIT);
     expect(await admitted()).toBe(LIMIT);
   });
@@ -164,7 +164,7 @@ test('hits in flight fail when the connection is closed, not only at the deadlin
   const path = socketPath();
   const never = { ...memory(), apply: () => new Promise<Decision>(() => {}) };
   const server = ipc({ onFailure: 'throw', path, store: never, deadline: 50 });
-  // No process answers this check, but the store serves afterwards.
+  // This check fails, because `never` does not answer, but it makes the store serve the socket.
   await expect(createLimiter('5/h', { store: server, name: 'api' }).take('k')).rejects.toThrow('deadline');
   const client = ipc({ onFailure: 'throw', path, serve: false, deadline: '60s' });
   const hit = createLimiter('5/h', { store: client, name: 'api' }).take('k');

@@ -90,7 +90,7 @@ test('no check fails while the serving process is busy for 300 ms at a time', {
 });
 
 describe('a process that takes over', () => {
-  /** A store with its own rows that serves on the path. It restores the state that its predecessor left there. */
+  /** A store with its own rows that serves on the path. It restores the state that its predecessor left beside the socket. */
   async function serving(path: string, clock = manualClock(1_700_000_000_000)) {
     const rows = memory({ clock });
     const store = ipc({ path, store: rows, deadline: '20s' });
@@ -112,7 +112,7 @@ describe('a process that takes over', () => {
         { rate: '1/h', strikes: penalty({ after: 3, within: '1h', block: '1h' }) },
         { store, name: 'strikes' },
       ),
-      // More than four sets of limits on one row.
+      // These limiters have more than four sets of limits on one row.
       ...[1, 2, 3, 4, 5, 6].map((n) => createLimiter(`${n + 10}/h`, { store, name: 'many' })),
     ];
     const seen = async (store: Store<Promise<Decision>>) => {

@@ -34,7 +34,7 @@ test('the memory store keeps a million keys by default, and evicts no denied or 
   }
   // The manual block has a row of its own.
   expect(store.size).toBe(1_000_001);
-  // Two generations of the table, and one that is not garbage-collected yet.
+  // There are two generations of the table, and perhaps one that is not garbage-collected yet.
   expect(most).toBeLessThan(200 * 2 ** 20);
   for (const victim of victims) expect(limiter.take(victim).allowed).toBe(false);
   expect(limiter.take('blocked').policy).toBe('block');
@@ -56,7 +56,7 @@ test('memory usage stays bounded in a flood of a million random keys with maxKey
   const before = process.memoryUsage().arrayBuffers;
   for (let i = 0; i < 1_000_000; i++) limiter.take(`flood ${i} ${i * 7919}`);
   expect(store.size).toBeLessThanOrEqual(100_000);
-  // Two generations, and one that is not garbage-collected yet.
+  // There are two generations of the table, and perhaps one that is not garbage-collected yet.
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(40e6);
   expect(limiter.take('blocked').allowed).toBe(false);
 });

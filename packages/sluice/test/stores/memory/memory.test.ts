@@ -156,7 +156,7 @@ describe('memory', () => {
     const clock = manualClock(START);
     const store = memory({ clock, maxKeys: 10_000 });
     const limiter = createLimiter(gcra({ limit: 100, per: '1h' }), { store });
-    // A fifth of all rows, so that the last few rows of a generation are likely to include some of them.
+    // The victims have a fifth of all rows, so that the last few rows of a generation are likely to include some of them.
     const victims = Array.from({ length: 2000 }, (_, i) => `victim ${i}`);
     for (const victim of victims) limiter.take(victim, 100);
     limiter.block('manually blocked', '1d');
@@ -184,7 +184,7 @@ describe('memory', () => {
     add(0, 10_000);
     looked = 0;
     add(10_000, 20_000);
-    // 16 for each eviction, 512 for every 33rd of them, and 16 slots that move.
+    // The table examines 16 rows for each eviction, 512 rows for every 33rd eviction, and 16 slots that it moves.
     expect(looked / 10_000).toBeLessThan(60);
   });
 

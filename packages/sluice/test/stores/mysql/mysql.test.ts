@@ -105,9 +105,9 @@ describe('the MySQL store', () => {
   test.each([
     ['an address', 'mysql://localhost/test', 'is an address; pass createPool(address) from mysql2'],
     ['nothing', undefined, 'must be a pool or connection of mysql2'],
-    ['a client of mysql', { query() {} }, 'is not a client of mysql2'],
+    ['a client of the package mysql', { query() {} }, 'is not a client of mysql2'],
     [
-      'a client of mariadb',
+      'a client of the package mariadb',
       { query() {}, execute() {}, importFile() {} },
       'is a client of the package mariadb',
     ],

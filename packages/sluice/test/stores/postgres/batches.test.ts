@@ -155,7 +155,7 @@ test('the Postgres store retries after deadlocks and serialization failures, and
   expect(asked).toBeGreaterThan(10);
 }, 60_000);
 
-test('a check that waited for an earlier check of its key is sent in one statement with the checks that other callers make next', async () => {
+test('a check that waited for an earlier check of its key is sent in the same statement as the next checks of other callers', async () => {
   const client = countingOn(pool);
   const limiter = createLimiter('1000/h', { store: postgres(client, patient), name: 'next' });
   await limiter.peek('any');
@@ -164,7 +164,7 @@ test('a check that waited for an earlier check of its key is sent in one stateme
     await limiter.take(key);
     await limiter.take(`another ${key}`);
   });
-  // By now, the statement with the first checks of the callers is under way, so this check waits for its key.
+  // By now, the statement with the first checks of the callers is under way, so this check of the first key waits for it to end.
   await new Promise((resolve) => void setImmediate(resolve));
   await Promise.all([...callers, limiter.take(keysOf(1)[0])]);
   expect(client.statements.filter((text) => !text.includes('DELETE'))).toHaveLength(2);

@@ -331,7 +331,7 @@ async function contended(limiters: readonly Limiter<Promise<Decision>>[], checks
 describe('contention', () => {
   const policy = fixedWindow({ limit: 300, per: '1d', align: 'first' });
 
-  test('of eight stores is resolved, and exactly the limit is admitted', async () => {
+  test('between eight stores is resolved, and exactly the limit is admitted', async () => {
     const limiters = Array.from({ length: 8 }, (_, i) =>
       createLimiter(policy, { store: postgres(i % 2 === 0 ? pool : sql, patient), name: 'eight' }),
     );
@@ -483,7 +483,7 @@ describe('faults', () => {
     expect(await declared.take('k')).toMatchObject({ allowed: false, source: 'fallback' });
     const thrown = createLimiter('5/h', { store: postgres(nowhere, patient), name: 'api' });
     await expect(thrown.take('k')).rejects.toMatchObject({ fault: 'connection' });
-    // The error of Node for a host with two addresses.
+    // Node reports this error for a host with two addresses.
     const refused = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
     const both = createLimiter('5/h', {
       store: postgres({ query: () => Promise.reject(refused) }, { onFailure: 'throw' }),

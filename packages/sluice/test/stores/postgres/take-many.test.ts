@@ -66,9 +66,9 @@ describe('calls of two processes with 64 calls in flight each, for users of one 
     }
   }, 60_000);
 
-  test('are never denied while every item of the call has room', async () => {
-    // Both processes call once for every user. The team has room for one call of each user, so no call is denied by calls that
-    // are themselves denied.
+  test('are denied only if one of their own items has no room', async () => {
+    // Both processes call once for every user, whose limit is 1. The team has room for one call of each user. If a call that is
+    // denied by its user's limit charged the team, even for a moment, the team's limit would deny other calls.
     for (let i = 0; i < 3; i++) {
       const answers = await round(`room ${i}`, 1, CALLS);
       expect(sum(answers, ({ admitted }) => admitted)).toBe(CALLS);

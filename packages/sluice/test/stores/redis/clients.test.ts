@@ -243,7 +243,7 @@ describe('keys', () => {
       );
       await Promise.all(pairs.map(({ before, key }) => limiters[before].take(key)));
       const wrong: string[] = [];
-      // One at a time, so that a failure points at the right pair.
+      // The pairs are checked one at a time, so that a failure points at the right pair.
       for (const { before, after, key } of pairs) {
         const { value, error } = await outcome(() => limiters[after].take(key));
         const isFresh = value?.allowed && value.remaining === fresh[after].remaining;

@@ -58,7 +58,7 @@ describe('processes whose clocks are an hour apart', () => {
 
 describe('a clock that jumps', () => {
   const JUMP = 10_000;
-  // A fixed time, so that windows are the same in every run. A window of a minute has started 30 s before it.
+  // The start is fixed, so that windows are the same in every run. It is in the middle of a window of a minute.
   const START = 1_700_000_010_000;
   const KINDS: Readonly<Record<string, Policy>> = {
     gcra: gcra({ limit: 10, per: '1m' }),
@@ -74,7 +74,7 @@ describe('a clock that jumps', () => {
   };
 
   test.each(Object.entries(KINDS))(
-    'back grants no extra units, and extends denials by at most the size of the jump: %s',
+    'back creates no units, and extends denials by at most the size of the jump: %s',
     async (name, policy) => {
       const clock = manualClock(START);
       const limiter = createLimiter(policy, {
@@ -105,7 +105,7 @@ describe('a clock that jumps', () => {
   );
 
   test.each(Object.entries(KINDS))(
-    'forward and back again admits no more than a clock that stayed ahead: %s',
+    'forward and back again lets no more units pass than a clock that stayed ahead: %s',
     async (name, policy) => {
       const admitted = async (how: string, instants: readonly number[]): Promise<number> => {
         const clock = manualClock(START);
@@ -132,7 +132,7 @@ describe('FLUSHALL', () => {
     ['gcra', gcra({ limit: 500, per: '365d' })],
     ['slidingLog', slidingLog({ limit: 500, per: '365d' })],
     ['fixedWindow', fixedWindow({ limit: 500, per: '365d', align: 'first' })],
-  ])('during checks admits at most one extra burst: %s', async (name, policy) => {
+  ])('during checks lets at most one extra burst pass: %s', async (name, policy) => {
     const control = ioredis(server.port);
     await control.ping();
     try {

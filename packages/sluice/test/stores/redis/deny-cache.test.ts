@@ -151,7 +151,7 @@ describe('a flood on a denied key', () => {
   ])(
     'of 256 concurrent checks makes the store deny once in each retryAfter period, with units that are replenished %s',
     (_, policy, before) =>
-      // If this process is paused between the cache's reading of its clock and ours, `sent` is late.
+      // If this process pauses after the cache has read its clock and before this test reads its own, `sent` is too late.
       punctually(5, async () => {
         await other.flushall();
         const deniedOf = (decided: readonly Dated[]): Dated[] => decided.filter(({ allowed }) => !allowed);
@@ -187,7 +187,7 @@ describe('a flood on a denied key', () => {
     const late = unpunctuality();
     const answers = await Promise.allSettled(Array.from({ length: 64 }, () => limiter.take('a')));
     expect(answers.every(({ status }) => status === 'rejected')).toBe(true);
-    // One after another, they would need 3,200 ms.
+    // If the checks waited for each other, they would need 3,200 ms.
     expect(performance.now() - start - late.total()).toBeLessThan(500);
     late.stop();
   });
@@ -216,7 +216,7 @@ describe('a flood on a denied key', () => {
         source: 'deny-cache',
       });
       expect(cachedDenial.retryAfter).toBeLessThan(last);
-      // At most what the server would report, plus the time that the denial was in flight. The half
+      // The wait is at most what the server would report, plus the time that the denial was in flight. The half
       // millisecond allows for the difference between the two clocks.
       expect(cachedDenial.retryAfter).toBeLessThanOrEqual(truth + underway + 0.5);
       expect(cachedDenial.policies[0].retryAfter).toBe(cachedDenial.retryAfter);

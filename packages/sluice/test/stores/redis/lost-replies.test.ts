@@ -14,7 +14,7 @@ describe.concurrent.each(Object.entries(ROWS))(
   (name, connect) => {
     /**
      * Sends calls whose replies are lost, cuts the connection when `left` of 100 units are left, waits for the
-     * client to reconnect, and returns how many units are left then.
+     * client to reconnect, and returns how many units are left after it has reconnected.
      */
     async function lose(
       before: number,

@@ -22,26 +22,26 @@ test.each<[string, unknown, string]>([
   ['null', null, IS_NO_CLIENT],
   ['a number', 42, IS_NO_CLIENT],
   ['an empty object', {}, IS_NO_CLIENT],
-  ['options of a client', { host: 'localhost', port: 6379 }, IS_NO_CLIENT],
+  ['client options', { host: 'localhost', port: 6379 }, IS_NO_CLIENT],
   ['an object without the methods of a client', { get() {} }, IS_NO_CLIENT],
   ['an address', 'redis://localhost', 'is an address; pass a client that is connected to it'],
   ['a URL', new URL('redis://localhost'), 'is an address; pass a client that is connected to it'],
-  ['the class of ioredis', Redis, 'is a function; pass the client that it creates'],
-  ['createClient that was not called', createClient, 'is a function; pass the client that it creates'],
+  ['the ioredis class', Redis, 'is a function; pass the client that it creates'],
+  ['the function createClient', createClient, 'is a function; pass the client that it creates'],
   ['a custom function', () => {}, 'is a function; pass the client that it creates'],
-  ['the module', iovalkey, 'is a module; pass a client'],
+  ['a module', iovalkey, 'is a module; pass a client'],
   ['a promise of a client', Promise.resolve(unconnected), 'is a promise; await it and pass the client'],
-  ['a pipeline of ioredis', unconnected.pipeline(), 'is a pipeline or transaction'],
-  ['a pipeline of ioredis 4', new ioredis4(at).pipeline(), 'is a pipeline or transaction'],
-  ['a batch of valkey-glide', new Batch(true), 'is a pipeline or transaction'],
+  ['an ioredis pipeline', unconnected.pipeline(), 'is a pipeline or transaction'],
+  ['an ioredis 4 pipeline', new ioredis4(at).pipeline(), 'is a pipeline or transaction'],
+  ['a valkey-glide batch', new Batch(true), 'is a pipeline or transaction'],
   [
-    'a client of node-redis 1',
+    'a node-redis 1 client',
     { send_command() {} },
     'is a client of an old version of node-redis; use version 3',
   ],
   ['the legacy interface of node-redis', nodeRedis.legacy(), 'pass the client itself, not client.legacy()'],
   [
-    'a transaction of node-redis',
+    'a node-redis transaction',
     nodeRedis.multi(),
     'pass the client itself, not client.legacy() or client.multi()',
   ],
@@ -111,7 +111,7 @@ test("the type of Bun's client is accepted", () => {
     onconnect: ((this: BunClient) => void) | null;
   }
   expectTypeOf<BunClient>().toExtend<RedisClient>();
-  // Without `onconnect`, the store would treat it as an object with send(command).
+  // Without `onconnect`, the store would treat the client as an object with send(command).
   expectTypeOf<Pick<BunClient, 'send'>>().not.toExtend<RedisClient>();
 });
 

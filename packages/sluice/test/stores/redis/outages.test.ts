@@ -256,7 +256,7 @@ test.each(['ioredis', 'node-redis'])(
     for (let round = 0; round < 3; round++) {
       const checks = outcomes(200, () => limiter.take('a'));
       await Promise.resolve();
-      // Blocks this process. On a busy machine, this gives the server time to run.
+      // Blocks this process without using the CPU, so that the server can run even on a busy machine.
       execFileSync('sleep', ['0.3']);
       expect((await checks).filter(isStores)).toHaveLength(200);
     }

@@ -169,7 +169,7 @@ describe('a process', () => {
   );
 
   test.each(['ioredis that is not connected', 'node-redis that is not connected'])(
-    'is not kept alive by the connection of the store: %s',
+    "is not kept alive by the store's connection: %s",
     async (kind) => {
       await control.flushall();
       const child = await start(server.port, kind, 'nothing');

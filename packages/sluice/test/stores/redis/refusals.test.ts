@@ -38,7 +38,7 @@ interface Sulk {
   stop(): Promise<unknown>;
 }
 
-/** A server that `refuse` makes reject commands, until `relent` is called. */
+/** Starts a server that rejects commands after `refuse` was called, until `relent` is called. */
 async function told(
   args: readonly string[],
   refuse: (control: ReturnType<typeof ioredis>) => Promise<unknown>,
@@ -174,12 +174,12 @@ describe.each(SULKS)('the server error %s', (_, fault, sulkOf) => {
   }
 
   /**
-   * Takes until the server itself has rejected a check. All checks end in time, but on a busy machine a
-   * rejection may arrive too late.
+   * Takes until the server itself has rejected a check. Every check must end in time, but on a busy machine, the server's
+   * rejection may arrive after the deadline of the check.
    */
   async function refused(client: RedisClient, welcome: readonly StoreFault[]): Promise<void> {
     await until(async () => {
-      // A new limiter each time, because the breaker of the last one may be open.
+      // Each attempt uses a new limiter, because the breaker of the previous limiter may be open.
       const limiter = limiterWith(client, 'throw');
       const late = unpunctuality();
       const results = await Promise.all(['a', 'b', 'c'].map((key) => outcome(() => limiter.take(key))));

@@ -54,7 +54,8 @@ describe('the Redis store, through @upstash/redis,', () => {
     expect(sent.map(([name, , keys]) => [name, keys])).toEqual([['EVALSHA', '20']]);
   });
 
-  // A serverless platform cancels a request together with the invocation that sent it.
+  // A serverless platform cancels a request together with the invocation that sent it, so no check may wait for the request of
+  // another invocation.
   test('does not wait for the answer to an earlier check', async () => {
     const limiter = limiterOn(client(), 'ticks');
     await limiter.take('warm up');
@@ -69,8 +70,8 @@ describe('the Redis store, through @upstash/redis,', () => {
   });
 
   test.each([
-    ['its default settings, with which it would send it six times', {}],
-    ['retry: false, with which it would send it twice', { retry: false }],
+    ['default settings, with which the client alone would send the request six times', {}],
+    ['retry: false, with which the client alone would send the request twice', { retry: false }],
   ])('sends a request whose reply was lost only once, with %s', async (settings, options) => {
     const limiter = limiterOn(client(options), `lost, ${settings}`);
     await limiter.take('a');
@@ -123,7 +124,7 @@ describe('redis() rejects', () => {
     ['without a URL', { url: undefined }],
     ['without a token', { token: undefined }],
     ['with an empty token', { token: '' }],
-  ])('a client of @upstash/redis %s', (_, options) => {
+  ])('an @upstash/redis client %s', (_, options) => {
     expect(() => redis(client(options))).toThrow(incomplete);
   });
 

@@ -1,4 +1,7 @@
-/** Checks that a buffer's lists match its slots and that no unit belongs to two rows. Call it only while no thread is active. */
+/**
+ * Checks that a buffer's lists match its slots and that no unit of memory belongs to two rows. Call it only while no thread is
+ * active.
+ */
 import { expect } from 'vitest';
 import {
   CHAIN,

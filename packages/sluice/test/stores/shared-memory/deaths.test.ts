@@ -17,7 +17,7 @@ const real = Atomics;
 afterEach(() => vi.unstubAllGlobals());
 
 /**
- * Wraps the layout for a thread that dies before write number `last`. After that, the thread writes nothing, not even to unlock.
+ * Wraps the layout for a thread that dies before write number `last`. A dead thread writes nothing, not even to unlock.
  */
 function mortal(layout: Layout, last: number) {
   const arrays = new Map<object, Int32Array>();
@@ -116,8 +116,8 @@ test('a thread that dies at any point of a take leaves either the old row or the
     expect(writes()).toBe(last - 1);
     break;
   }
-  // The writes before the journal is armed: the lock, the time, ten words and cells of the journal, and its slot. The writes
-  // after that: seven to the slot of the row, and the unlock.
+  // Before the journal is armed, the thread writes the lock, the time, ten words and cells of the journal, and the journal's slot.
+  // After the journal is armed, the thread writes seven times to the slot of the row, and then unlocks.
   expect(found.indexOf('new')).toBeGreaterThan(10);
   expect(found.slice(found.indexOf('new')).every((which) => which === 'new')).toBe(true);
   expect(found.length - found.indexOf('new')).toBeGreaterThan(7);

@@ -174,8 +174,8 @@ describe('bounds', () => {
       rows.write(rows.open(low, 0), clearAt, 0, new Float64Array(60).fill(value), 60);
       rows.close();
     };
-    // There are 8 units, and a row of 60 cells takes 4 of them. The second log is being written, and it is also the log that is
-    // closest to being replenished.
+    // There are 8 units of memory, and a row of 60 cells takes 4 of them. The second log is being written, and it is also the log
+    // that is closest to being replenished.
     put(1, START + 2, 1);
     put(2, START + 1, 1);
     put(2, START + 1, 2);
@@ -196,7 +196,7 @@ describe('bounds', () => {
     const other = createLimiter('10/h', { store, name: 'rate' });
     limiter.take('k', 10);
     limiter.take('k', { tier: 'pro' });
-    // Replenished in half an hour: later than for the faster tier, sooner than for the slower.
+    // These rows are fully replenished in half an hour: later than the log for the faster tier, sooner than the log for the slower.
     for (let i = 0; i < 500; i++) other.take(`flood ${i}`, 5);
     expect(limiter.take('k').allowed).toBe(false);
   });

@@ -105,7 +105,7 @@ describe('a thread that holds the lock', () => {
       },
       { store, name: 'test' },
     );
-    // A thread that waits for an abandoned lock takes it over; then all locks are free.
+    // Each peek that meets an abandoned lock takes the lock over and releases it. After these peeks, all locks are free.
     for (let i = 0; i < 500; i++) limiter.peek(`key ${i}`);
     const { policies } = limiter.peek('one key');
     const taken = limit - (policies[0]?.remaining ?? 0);

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A thread that runs the task in `workerData` for threads.test.ts and take-many.test.ts. It imports the built package, because Node 20 cannot run
- * TypeScript.
+ * A thread that runs the task in `workerData` for threads.test.ts and take-many.test.ts. It imports the built package,
+ * because Node 20 cannot run TypeScript.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { concurrency, createLimiter, fixedWindow, gcra, slidingLog } from '../../../dist/index.js';
@@ -38,8 +38,8 @@ const TASKS = {
     parentPort?.postMessage(admitted);
   },
   /**
-   * In each round, takes from two shared keys and one of its own until it is denied. The threads list the shared keys in different
-   * orders. Reports how many takes were allowed, and how many of them after a denial.
+   * In each round, takes from two shared keys and from one key of its own until it is denied. The threads list the shared
+   * keys in different orders. Reports how many takes were allowed, and how many of them after a denial.
    */
   many() {
     const limiter = createLimiter(POLICIES[policies](), { store: attachSharedMemory(handle), name: 'test' });

@@ -1,6 +1,6 @@
 /**
  * Tests the SQLite store on SQLite in WebAssembly, because not every supported version of Node has node:sqlite, and in two
- * processes of Bun. test/packaging/runtimes.test.ts tests node:sqlite and bun:sqlite.
+ * Bun processes. test/packaging/runtimes.test.ts tests node:sqlite and bun:sqlite.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -82,8 +82,8 @@ describe('the SQLite store', () => {
     ['a path', 'limits.db', 'is a path; pass a database'],
     ['a class', sqlite3.Database, 'is a function; pass a database'],
     ['nothing', undefined, 'must be a DatabaseSync of node:sqlite'],
-    ['a database of D1', { prepare() {}, batch() {}, exec() {} }, "use d1(database) from 'sluice/d1'"],
-    ['a database of sqlite3', { prepare() {}, each() {}, exec() {} }, 'whose calls need callbacks'],
+    ['a D1 database', { prepare() {}, batch() {}, exec() {} }, "use d1(database) from 'sluice/d1'"],
+    ['a sqlite3 database', { prepare() {}, each() {}, exec() {} }, 'whose calls need callbacks'],
   ])('rejects %s and says what to pass', (_, given, words) => {
     expect(() => sqlite(given as never)).toThrow(words);
   });

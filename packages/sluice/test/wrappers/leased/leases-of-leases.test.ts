@@ -20,7 +20,7 @@ import { simulateRegions } from './regions.ts';
 import { checkedByBound, checkedByItself, edges, LEASABLE } from './scenarios.ts';
 import { overAdmitted, randomOf, type Spend, total } from './simulation.ts';
 
-/** What a node would be told if its lease could outlive the lease of its region. */
+/** The decision that a node would get if its lease could outlive the lease of its region. */
 const endless = (decision: Decision): Decision => ({
   ...decision,
   expiresAfter: undefined,
@@ -43,7 +43,7 @@ describe('whatever nodes do with leases that a region passes on', () => {
 
   interface Relay {
     readonly lend: typeof lend;
-    /** What a node is told about the units that it gets. */
+    /** Converts a decision of the region to the decision that a node gets. */
     readonly told: (decision: Decision) => Decision;
   }
   const SOUND: Relay = { lend, told: (decision) => decision };

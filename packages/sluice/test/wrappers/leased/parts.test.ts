@@ -65,7 +65,7 @@ describe('lease terms', () => {
       hasLongWindow: true,
       largestCost: 10_000,
       remainingDivisor: 16,
-      // One and a half even shares of 50 units.
+      // One and a half times an even share, which is 50 units.
       minBatch: 75,
       fill: 1.1,
       minDuration: 2400,
@@ -78,7 +78,7 @@ describe('lease terms', () => {
     expect(log.longPlan.id).not.toBe(log.plan.id);
   });
 
-  test('of several policies together are the strictest of each term', () => {
+  test('of several policies take each term from the strictest policy', () => {
     expect(terms({ day: DAY, rate: BUCKET })).toMatchObject({
       duration: 2500,
       bindingDuration: 1000,
@@ -129,7 +129,7 @@ describe('lease terms', () => {
     expect(day.returnable({ ...lease, countedUntil: 1501 }, 500)).toBe(500);
     expect(day.returnable({ ...lease, countedUntil: 1500 }, 500)).toBe(0);
     const bucket = terms(BUCKET);
-    // 100 units per second, and a second on the way.
+    // The lease is half a second old, and a return may take a second. The bucket replenishes 150 units in this time.
     expect(bucket.returnable({ ...lease, countedUntil: Infinity }, 500)).toBe(350);
     expect(bucket.returnable({ ...lease, left: 100.5, countedUntil: Infinity }, 0)).toBe(0);
     expect(bucket.returnable({ ...lease, left: 50, countedUntil: Infinity }, 0)).toBe(0);
@@ -264,7 +264,7 @@ describe('demand', () => {
     expect(demand.within(1000)).toBeCloseTo(41.5, 1);
   });
 
-  test('is multiplied by at most three while the observed time is short', () => {
+  test('is extrapolated by at most a factor of three while the observed time is short', () => {
     const demand = new Demand(1000, 0);
     demand.arrived = 10;
     demand.reaches(0, 10);
@@ -296,7 +296,7 @@ describe('the forecast', () => {
     expect([forecast.isBinding(875, 9999), forecast.isBinding(875, 10_000)]).toEqual([true, false]);
   });
 
-  test('treats a log as binding unless demand is light', () => {
+  test('treats the limit of a log as binding unless demand is light', () => {
     const log = terms(LOG);
     expect(new Forecast(log, 0).isBinding(10_000, 0)).toBe(true);
     expect(asked(new Forecast(log, 0), 60, 5000).isBinding(10_000, 5000)).toBe(false);
@@ -305,7 +305,7 @@ describe('the forecast', () => {
 
   test('sizes a batch by demand, by the units left in the store and by the hit that waits', () => {
     const forecast = asked(new Forecast(terms(BUCKET), 0), 100, 2500);
-    // Nine tenths of 100 units, and eight tenths of the 40 units of a binding lease.
+    // The batch is nine tenths of 100 units or, while the limit is binding, eight tenths of 40 units.
     expect(forecast.batchFor(1, false, 875, 2500)).toBe(90);
     expect(forecast.batchFor(1, true, 875, 2500)).toBe(32);
     expect(forecast.batchFor(1, false, 100, 2500)).toBe(50);

@@ -1,6 +1,6 @@
 /**
- * Simulates regions in simulated time. The nodes of a region lease from its server, and the servers lease from one store at home.
- * The wrappers and the store are real; only clocks and messages are simulated.
+ * Simulates regions in simulated time. The nodes of a region lease from its server, and the servers lease from one central
+ * store. The wrappers and the store are real; only clocks and messages are simulated.
  */
 import { Alarms } from '../../../src/testing/alarms.ts';
 import {
@@ -21,11 +21,11 @@ export interface Regions {
   readonly length: Millis;
   readonly regions: number;
   readonly nodesPerRegion: number;
-  /** Time of a message between a region and home, in one direction. */
+  /** Time of a message between a region and the central store, in one direction. */
   readonly distance: Millis;
   /** Hits per second on all nodes of this region together, at this time. */
   readonly load: (region: number, at: Millis) => number;
-  /** Whether messages between this region and home are lost at this time. */
+  /** Whether messages between this region and the central store are lost at this time. */
   readonly isCutOff?: (region: number, at: Millis) => boolean;
   /** Changes a decision of a regional server on its way to a node, to test what happens if wrappers are wrong. */
   readonly tamper?: (decision: Decision) => Decision;
@@ -36,15 +36,15 @@ export interface RegionsResult {
   readonly spends: readonly Spend[];
   /** Hits of callers in each region. */
   readonly takes: readonly number[];
-  /** Messages from each region to home. */
+  /** Number of messages from each region to the central store. */
   readonly calls: readonly number[];
 }
 
-/** Time within a region, in one direction. */
+/** Time of a message within a region, in one direction. */
 const NEAR: readonly [Millis, Millis] = [0.3, 1.5];
 /** Milliseconds after which an answer counts as lost. */
 const DEADLINE = 1000;
-/** After a lost answer, a region sends nothing home for this long, as with an open circuit breaker. */
+/** After a lost answer, a region sends nothing to the central store for this long, as with an open circuit breaker. */
 const PAUSE = 1000;
 
 export async function simulateRegions(scenario: Regions): Promise<RegionsResult> {

@@ -191,15 +191,16 @@ export function overAdmitted(policies: Policies, spends: readonly Spend[]): numb
 }
 
 /**
- * The largest excess of any window of any length over `atMost(length)`, or 0. Windows for whose length `atMost` is Infinity are
- * not checked. If `atMost` is never below base + rate · length, most windows can be skipped: they stay below that line.
+ * The largest number of units by which any window of any length exceeds `atMost(length)`, or 0. Windows for whose length
+ * `atMost` is Infinity are not checked. If `atMost` is never below base + rate · length, most windows can be skipped: they stay
+ * below that line.
  */
 export function excess(
   spends: readonly Spend[],
   atMost: (window: Millis) => number,
   { base, rate } = { base: -Infinity, rate: 0 },
 ): number {
-  // For each spend, how far the running sum rises above the line from there on.
+  // For each spend, how far the running sum rises above the line, from this spend on.
   const start = spends[0]?.at ?? 0;
   let before = total(spends);
   let highest = -Infinity;

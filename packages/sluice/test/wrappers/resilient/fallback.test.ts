@@ -70,7 +70,7 @@ describe('onFailure: { byName }', () => {
     await expect(pay.take('k')).rejects.toBeInstanceOf(StoreUnavailable);
   });
 
-  test('decides on takes of several limiters all or nothing', async () => {
+  test('allows a takeMany of several limiters completely or not at all', async () => {
     const { local, login, api, pay } = limiters();
     const take = (...several: Limiter<Promise<Decision>>[]) =>
       local.takeMany(several.map((limiter) => ({ limiter, key: 'k' })));
@@ -82,7 +82,7 @@ describe('onFailure: { byName }', () => {
     expect((await local.peek('k')).remaining).toBe(1);
   });
 
-  test('rejects a check if the function returns anything else', async () => {
+  test('rejects a check if the function returns an unknown answer', async () => {
     const onFailure = { byName: () => 'maybe' as 'allow' };
     await expect(limiterOver('2/day', onFailure).take('k')).rejects.toMatchObject({ code: 'ERR_CHOICE' });
   });

@@ -149,7 +149,7 @@ describe.each(Object.entries(BACKENDS))('%s that stalls for half a second', (_, 
   });
 });
 
-/** A generator of numbers from 0 to 1 that gives the same ones for the same seed. */
+/** A generator of numbers from 0 to 1 that returns the same numbers for the same seed. */
 function random(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
