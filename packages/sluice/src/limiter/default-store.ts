@@ -38,7 +38,7 @@ function warnInWorker(): void {
   const isWorker =
     typeof process?.send === 'function' && process.getBuiltinModule?.('node:cluster')?.isWorker === true;
   const env = process?.env ?? {};
-  // PM2 numbers the instances of an application from 0, so a number above 0 means that there are several.
+  // PM2 numbers the instances of an application from 0, so a number above 0 means that the application has several instances.
   if (env['instances'] === '1' || !(isWorker || Number(env['NODE_APP_INSTANCE']) > 0)) return;
   warnOnce(
     'SLUICE_WORKER_MEMORY',

@@ -165,7 +165,7 @@ describe('an example', () => {
       expect({ code, stdout, stderr }).toEqual({
         code: 1,
         stdout: '',
-        stderr: one(`${address}: .*redis-server`),
+        stderr: one(`${address}\\. .*redis-server`),
       });
       expect(stderr).toMatch(/docker run .*REDIS_URL/);
       expect(stderr).not.toContain('secret');

@@ -19,8 +19,10 @@ function limiterOf(client: RedisClient) {
 const isAnswered = async (limiter: ReturnType<typeof limiterOf>): Promise<boolean> =>
   (await outcome(() => limiter.take('a'))).value?.source === 'store';
 
-// An object with send() is left out, because it has to detect a silent connection itself.
-describe.concurrent.each(Object.entries(ROWS).filter(([name]) => name !== 'an object with send'))(
+// An object with send() has to detect a silent connection itself. With Upstash, the silent connection would be the one between the
+// HTTP server of the test and Redis, which the client does not know about.
+const OTHERS = ['an object with send', '@upstash/redis'];
+describe.concurrent.each(Object.entries(ROWS).filter(([name]) => !OTHERS.includes(name)))(
   'a connection that is silent and never closed, with %s',
   (name, connect) => {
     test('is replaced within about a second', async () => {
