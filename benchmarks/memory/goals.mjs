@@ -8,7 +8,7 @@ export function goals({ speed, mixed, bytes, pauses }) {
   /** Sluice's time divided by another contender's. */
   const ratio = (column, name) => speed[column].sluice.nanoseconds / speed[column][name].nanoseconds;
 
-  /** The goal that a check takes at most `times` times as long as with each of these contenders. */
+  /** Checks the goal that Sluice's time per check is at most `times` × that of each of these contenders. */
   function atMost(times, column, names, of) {
     const [worst] = names.toSorted((a, b) => ratio(column, b) - ratio(column, a));
     const measured = ratio(column, worst);

@@ -22,7 +22,7 @@ export const SERVE_FLAGS: Flags = {
   'merge-domains': { help: 'let several files define the same domain, and merge its descriptors' },
   http: {
     value: 'HOST:PORT',
-    help: 'address of the HTTP listener; default 127.0.0.1:8080 if no listener is given, and host 127.0.0.1',
+    help: 'address of the HTTP listener; default 127.0.0.1:8080 if no listener is given. If HOST is omitted, it is 127.0.0.1',
   },
   grpc: {
     value: 'HOST:PORT',

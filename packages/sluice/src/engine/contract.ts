@@ -85,10 +85,7 @@ export interface Algorithm<P extends Params = Params> {
   /** True if the algorithm is charged once for each denial by another policy, and never for a cost that is allowed. */
   readonly countsDenials?: boolean;
 
-  /**
-   * Present if the algorithm keeps an overdraft until it is paid off. For such an algorithm, `reserve` books a future turn by
-   * charging its cost now.
-   */
+  /** Present if the algorithm keeps an overdraft until it is paid off, so that `reserve` can charge a future turn now. */
   readonly booking?: {
     /** How much of the cost may be charged if the key must be allowed one unit again within `span`. */
     overdraft(params: P, row: Cells, at: number, now: Millis, cost: number, span: Millis): number;
@@ -96,10 +93,7 @@ export interface Algorithm<P extends Params = Params> {
 
   /** Present if the algorithm's units are held until `release` gives them back or their lease ends. */
   readonly hold?: {
-    /**
-     * The instant that the row recorded for the last take. If `give` receives this instant as `takenAt`, it frees exactly that
-     * place.
-     */
+    /** The instant that the row recorded for the last take. With this instant as `takenAt`, `give` frees exactly that place. */
     takenAt(params: P, row: Cells, at: number): Millis;
   };
 
@@ -225,10 +219,7 @@ export function leaseOf({ policies }: Plan): Millis {
   return shortest;
 }
 
-/**
- * Keeps variable-length rows outside the table. In the table, a single cell points to each of them. Pointer 0 stands for a row of
- * zeros.
- */
+/** Keeps variable-length rows outside the table, where a single cell points to each of them. Pointer 0 is a row of zeros. */
 export interface VariableRows {
   /** The row that a cell points to. */
   get(pointer: number): Cells;

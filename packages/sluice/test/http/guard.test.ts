@@ -335,7 +335,7 @@ describe('settling', () => {
     expect(onUnavailable).toHaveBeenCalledExactlyOnceWith(asked, told);
   });
 
-  it('reports a store that has become unavailable to onUnavailable', async () => {
+  it('calls onUnavailable if the store has become unavailable since the take', async () => {
     const present = perHour(3);
     const onUnavailable = vi.fn();
     const limiter: GuardLimiter = { ...(await down()), take: (...hit) => present.take(...hit) };

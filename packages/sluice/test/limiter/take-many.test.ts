@@ -64,7 +64,7 @@ describe('takeMany on one store', () => {
     expect(others.peek('ann').policy).toBe('rate');
   });
 
-  test('charges the cost by policy of each item, even if two items have the same key', () => {
+  test("charges each item's cost for each policy, even if two items have the same key", () => {
     const { store } = stores();
     const limiter = createLimiter(
       { requests: '10/h', tokens: '100/h', strikes: penalty({ after: 5, within: '1h', block: '1h' }) },

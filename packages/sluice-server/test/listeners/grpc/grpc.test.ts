@@ -491,7 +491,7 @@ test('calls that are still open after the drain timeout are aborted', async () =
   late.stop();
 });
 
-test('clients need a certificate over TLS if a certificate authority for clients is configured', async () => {
+test('over TLS, clients need a certificate if a client CA is configured', async () => {
   const { ca, cert, key, clientCert, clientKey } = certificates();
   const { port } = await opened(openGrpc, RULES, { tls: { cert, key, ca } });
   const pem = (text: string): Buffer => Buffer.from(text);

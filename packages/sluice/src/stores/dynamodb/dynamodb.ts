@@ -34,7 +34,7 @@ export function dynamodb(client: DynamodbClient, options: DynamodbOptions = {}):
 function checkClient(given: unknown): void {
   const has = (name: string): boolean => typeof (given as Record<string, unknown>)?.[name] === 'function';
   if (has('getItem') && has('putItem') && has('send')) return;
-  let words = 'must be a client new DynamoDB() of @aws-sdk/client-dynamodb';
+  let words = 'must be a DynamoDB client, such as new DynamoDB() from @aws-sdk/client-dynamodb';
   if (has('send'))
     words =
       'is a client without the methods getItem and putItem; pass new DynamoDB() of @aws-sdk/client-dynamodb, which takes the same settings';

@@ -67,7 +67,7 @@ export function decideRemoteHits(store: Store, options: RemoteHitsOptions = {}):
         'createLimiter.name',
         parsed.name,
         'use the same name for all keys of a limiter',
-        `must be one of at most ${maxLimiters} names on this server`,
+        `cannot be added, because this server already has its maximum of ${maxLimiters} limiters`,
       );
     limiters.add(limiter);
     return plan;

@@ -63,7 +63,7 @@ export const ROW_CELL = 3;
  */
 export const INLINE = 5;
 
-/** Cells of a unit. */
+/** Number of cells in a unit, which is one block of a chain. */
 export const UNIT = 16;
 
 /** The maximum number of stripes. More threads than this are rarely active at the same instant. */

@@ -81,7 +81,7 @@ describe('the MySQL store', () => {
     await expect.poll(keys).toEqual(['api:k', 'live']);
   });
 
-  test('rejects a check if the table is missing, with the statement that creates it', async () => {
+  test('if the table is missing, rejects checks with an error that contains the CREATE TABLE statement', async () => {
     const limiter = createLimiter('10/h', {
       store: mysql(pool, { ...patient, table: 'missing' }),
       name: 'api',

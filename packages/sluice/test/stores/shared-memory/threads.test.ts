@@ -40,10 +40,10 @@ describe('shared memory admits exactly the limit to 4 threads on one key', () =>
   });
 });
 
-describe('a thread that holds the lock', () => {
+describe('a thread', () => {
   const policy = fixedWindow({ limit: 10, per: '365d', align: 'first' });
 
-  test('and is terminated delays other threads for a bounded time, and has charged nothing', async () => {
+  test('that is terminated while it holds the lock delays other threads for a bounded time, and has charged nothing', async () => {
     const firsts: number[] = [];
     const others: number[] = [];
     for (let round = 0; round < 3; round++) {
@@ -68,7 +68,7 @@ describe('a thread that holds the lock', () => {
     expect(Math.min(...others)).toBeLessThan(500);
   });
 
-  test('and is only suspended repeats its check, so that no take is lost or counted twice', async () => {
+  test('that is suspended while it holds the lock repeats its check when it resumes, so no take is lost or counted twice', async () => {
     const store = sharedMemory({ maxKeys: 1000 });
     const limiter = createLimiter(policy, { store, name: 'test' });
     const signals = signalWords();
@@ -83,7 +83,9 @@ describe('a thread that holds the lock', () => {
     audit(store.handle);
   });
 
-  test('and is terminated at any instant, 60 times, corrupts nothing', { timeout: 120_000 }, async () => {
+  test('that is terminated at any instant while it holds the lock, 60 times, corrupts nothing', {
+    timeout: 120_000,
+  }, async () => {
     const limit = 1_000_000_000;
     const store = sharedMemory({ maxKeys: 2000, logEntries: 20_000 });
     const counted = signalWords();
