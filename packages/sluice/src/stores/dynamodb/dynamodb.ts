@@ -37,8 +37,8 @@ function checkClient(given: unknown): void {
   let words = 'must be a DynamoDB client, such as new DynamoDB() from @aws-sdk/client-dynamodb';
   if (has('send'))
     words =
-      'is a client without the methods getItem and putItem; pass new DynamoDB() of @aws-sdk/client-dynamodb, which takes the same settings';
+      'is a client without the methods getItem and putItem; pass new DynamoDB() from @aws-sdk/client-dynamodb, which takes the same settings';
   else if (has('getItem'))
-    words = 'is a client of the AWS SDK 2; pass new DynamoDB() of @aws-sdk/client-dynamodb';
+    words = 'is a client of the AWS SDK 2; pass new DynamoDB() from @aws-sdk/client-dynamodb';
   throw new SluiceError('ERR_OPTIONS', 'dynamodb.client', given, '', words);
 }
