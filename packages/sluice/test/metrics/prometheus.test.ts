@@ -39,7 +39,7 @@ sluice_decisions_total{limiter="login",policy="default",outcome="denied"} 0
 sluice_near_limit_total{limiter="api",policy="second"} 1
 sluice_near_limit_total{limiter="api",policy="day"} 2
 sluice_near_limit_total{limiter="login",policy="default"} 1
-# HELP sluice_answers_total Answers to hits of all verbs, by source.
+# HELP sluice_answers_total Number of answered hits, for all verbs, by source.
 # TYPE sluice_answers_total counter
 sluice_answers_total{source="store"} 11
 sluice_answers_total{source="deny-cache"} 0

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { reading } from 'sluice-test-support/docs/reading.ts';
 import { root } from 'sluice-test-support/packed.ts';
 
 interface Pack {
@@ -28,6 +29,7 @@ const pack = read('codeql/qlpack.yml') as Pack;
 const files = readdirSync(join(root, 'codeql/models'));
 const extensions = files.flatMap((file) => (read(`codeql/models/${file}`) as Models).extensions);
 const rows = extensions.flatMap(({ data }) => data);
+const filter = reading('docs/guides/code-scanning.md')('yaml', 'query-filters');
 
 /** Names of the values that a module of this repository exports. */
 function exportsOf(module: string): readonly string[] | undefined {
@@ -68,4 +70,8 @@ describe('the CodeQL model pack', () => {
       if (member !== undefined) expect(exported).toContain(member);
     },
   );
+});
+
+test("the guide's filter excludes the query", () => {
+  expect(parse(filter)).toEqual({ 'query-filters': [{ exclude: { id: 'js/missing-rate-limiting' } }] });
 });
