@@ -50,7 +50,7 @@ export function runnerOf(database: SqliteDatabase, table: string): Run {
       try {
         return runNow(name, parameter);
       } catch (error) {
-        if (!isBusy(error)) throw explained(error);
+        if (!isBusy(error) && (isReady || !isMissing(error))) throw explained(error);
         if (name !== 'read') return [];
         if (lost === TRIES) throw new StoreUnavailable('busy', error);
         await pause(lost);
@@ -62,6 +62,14 @@ export function runnerOf(database: SqliteDatabase, table: string): Run {
 /** Whether another connection has locked the database or the table, so that the statement changed nothing. */
 function isBusy(error: unknown): boolean {
   return /SQLITE_(BUSY|LOCKED)|database (table )?is locked/.test(wordsOf(error));
+}
+
+/**
+ * Whether the table does not exist. While another process creates the table, Bun reports this instead of a lock, so the table must
+ * be created again.
+ */
+function isMissing(error: unknown): boolean {
+  return /no such table/.test(wordsOf(error));
 }
 
 function explained(error: unknown): unknown {
