@@ -77,7 +77,7 @@ export default defineConfig({
     reporters: ['default'],
     sequence: { sequencer: LongFilesFirst },
     // Most tests wait for servers and processes that they start, so there are more workers than cores.
-    maxWorkers: availableParallelism() + 2,
+    maxWorkers: availableParallelism() + 1,
     // The timeout is long, because coverage or a busy machine makes a tight loop ten times slower. A hang is still detected.
     testTimeout: 60_000,
     hookTimeout: 60_000,
