@@ -132,20 +132,30 @@ export function mergeDecisions(decisions: readonly Decision[]): Decision {
   return { ...limitingDecision(decisions), policies };
 }
 
-/** A cached denial with its times reduced by `age`, the time since the store made it. */
-export function agedDenial(denial: Decision, age: Millis): Decision {
+/** A denial based on the store's last answer, which is `age` old. `wait` is the time until the limiting policy allows the hit. */
+export function cachedDenial(answer: Decision, age: Millis, wait: Millis): Decision {
   const left = (duration: Millis): Millis => Math.max(0, duration - age);
   return {
-    ...denial,
-    retryAfter: left(denial.retryAfter),
-    resetAfter: left(denial.resetAfter),
-    policies: denial.policies.map((state) => ({
-      ...state,
-      retryAfter: left(state.retryAfter),
-      resetAfter: left(state.resetAfter),
-      refill: typeof state.refill === 'number' ? left(state.refill) : state.refill,
-    })),
+    ...answer,
+    allowed: false,
+    taken: 0,
+    // The units that an allowed hit left were used up by later hits.
+    remaining: answer.allowed ? 0 : answer.remaining,
+    retryAfter: wait,
+    resetAfter: Math.max(wait, left(answer.resetAfter)),
+    policies: answer.policies.map((state) => {
+      const isLimiting = state.name === answer.policy;
+      return {
+        ...state,
+        taken: 0,
+        remaining: answer.allowed && isLimiting ? 0 : state.remaining,
+        retryAfter: isLimiting ? wait : left(state.retryAfter),
+        resetAfter: Math.max(isLimiting ? wait : 0, left(state.resetAfter)),
+        refill: typeof state.refill === 'number' ? left(state.refill) : state.refill,
+      };
+    }),
     source: 'deny-cache',
+    at: undefined,
   };
 }
 

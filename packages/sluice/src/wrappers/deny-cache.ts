@@ -1,7 +1,8 @@
 /**
  * Answers hits of a denied key from memory, so that a flood of hits on that key causes few store calls. A denial applies to later
- * hits with the same or a greater cost, for at most two seconds. When it ends, one hit is sent to the store as a scout, and other
- * hits wait for its answer (docs/decisions/0041-the-denial-cache-sends-scouts.md).
+ * hits with the same or a greater cost, for at most two seconds. When it ends, one hit is sent to the store as a scout for each
+ * unit that is replenished. The other hits are denied, or wait for a scout's answer if units are not replenished one by one
+ * (docs/decisions/0041-the-denial-cache-sends-scouts.md).
  */
 import { systemClock } from '../internal/clock.ts';
 import {
@@ -14,7 +15,7 @@ import {
   type Plan,
   type Store,
 } from '../engine/contract.ts';
-import { agedDenial } from '../engine/decision.ts';
+import { cachedDenial } from '../engine/decision.ts';
 import { bound, checkOptionNames } from '../internal/options.ts';
 import { rowIdOf } from './resilient/held-places.ts';
 import { copyOf, isCacheable } from './shared/cacheable-key.ts';
@@ -135,8 +136,12 @@ export function denyCache(
     }
     const age = now - denial.since;
     if (age < Math.min(denial.decision.retryAfter, MAX_AGE))
-      return Promise.resolve(agedDenial(denial.decision, age));
+      return Promise.resolve(cachedDenial(denial.decision, age, denial.decision.retryAfter - age));
     if (denial.scoutAnswered === undefined || waits === MAX_WAITS) return ask(hit, id);
+    // The scouts in flight were sent for the units that are replenished until `scoutAt`. A hit that is sent now would reach the store
+    // after them and be denied, so it is denied here.
+    if (age < MAX_AGE && replenishTime(hit) < Infinity)
+      return Promise.resolve(cachedDenial(denial.decision, age, denial.scoutAt - now));
     // If the store does not answer the scout, each waiting hit is sent to the store.
     return denial.scoutAnswered.then((isAnswered) =>
       isAnswered ? decide(hit, id, waits + 1) : store.apply(hit),

@@ -7,6 +7,7 @@ import {
   fixedWindow,
   type Limiter,
   memory,
+  minInterval,
   type Policy,
   slidingLog,
   slidingWindow,
@@ -106,7 +107,7 @@ describe.each(Object.entries(MODELS))('%s', (_, [policy, left]) => {
 });
 
 describe.each(Object.entries(CASES))('%s', (name, { policies, atMost, window }) => {
-  const isBucket = /bucket|gcra|pacer|interval|several/.test(name);
+  const isBucket = /bucket|gcra|pacer|several/.test(name);
 
   test('admits at most its bound in any window, not counting refunded units', () => {
     fc.assert(
@@ -162,6 +163,15 @@ describe('a refund', () => {
       limiter.take('k', 4);
       expect(limiter.refund('k', { of }).remaining, policies).toBe(1);
     }
+  });
+
+  test('does not undo a later action of a minimum interval', () => {
+    const { limiter, clock } = open(minInterval({ every: '1m' }));
+    const first = limiter.take('k');
+    clock.advance(60_000);
+    const second = limiter.take('k');
+    expect(limiter.refund('k', { of: first }).allowed).toBe(false);
+    expect(limiter.refund('k', { of: second }).allowed).toBe(true);
   });
 
   test('gives back what the decision charged, unless an amount is given', () => {

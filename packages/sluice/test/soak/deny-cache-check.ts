@@ -1,6 +1,7 @@
 /**
- * Checks that the deny cache denies only hits that the store denied, for no longer than the announced wait, and not after a
- * refund.
+ * Checks that the deny cache denies only hits that the store denied, or for which hits in flight will take the next units. The wait
+ * that it announces may not be longer than the wait that the store announced plus the time in which the units of the hits in
+ * flight are replenished. After a refund, the cache must not deny because of an earlier denial.
  */
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Decision, MaybePromise, Store } from '../../src/index.ts';
@@ -23,13 +24,23 @@ interface Denied {
 
 const givesBack = ({ verb }: Hit): boolean => !['take', 'peek', 'reserve'].includes(verb);
 
+/** How long the cost takes to be replenished if units come back one by one, and otherwise 0. */
+const replenishTime = ({ plan, cost }: Hit): number =>
+  plan.policies.every(({ refill }) => refill === 'even')
+    ? Math.max(...plan.policies.map(({ window, limit }) => (Number(cost) * window) / limit))
+    : 0;
+
 /** A deny cache between two observers: one of the store's answers, and one of the answers that callers get. */
 export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scenario: string): Store {
   const keys = new Map<string, Denied[]>();
+  /** Number of takes of each row that the store has not answered yet. */
+  const inFlight = new Map<string, number>();
   let giveBacks = 0;
 
-  function denialsOf({ plan, key }: Hit): Denied[] {
-    const id = `${plan.name} ${plan.id} ${key}`;
+  const idOf = ({ plan, key }: Hit): string => `${plan.name} ${plan.id} ${key}`;
+
+  function denialsOf(hit: Hit): Denied[] {
+    const id = idOf(hit);
     const since = performance.now() - KEPT;
     const denials = (keys.get(id) ?? []).filter(({ until }) => until > since);
     keys.set(id, denials);
@@ -43,7 +54,9 @@ export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scen
       return store.apply(hit);
     }
     const before = giveBacks;
-    const decision = await store.apply(hit);
+    const id = idOf(hit);
+    inFlight.set(id, (inFlight.get(id) ?? 0) + 1);
+    const decision = await store.apply(hit).finally(() => inFlight.set(id, (inFlight.get(id) ?? 0) - 1));
     // Units that were given back while the hit was in flight may have reached the store after the denial, so such a denial is
     // not recorded.
     if (!decision.allowed && decision.source === 'store' && before === giveBacks) {
@@ -59,7 +72,7 @@ export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scen
 
   const cached = denyCache({ ...store, apply: observed });
 
-  async function check(hit: Hit, answer: Promise<Decision>, asked: number): Promise<void> {
+  async function check(hit: Hit, answer: Promise<Decision>, asked: number, ahead: number): Promise<void> {
     const { source, allowed, retryAfter } = await answer;
     if (source !== 'deny-cache') return;
     // Waits until `observed` has recorded all denials of this tick.
@@ -69,17 +82,20 @@ export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scen
     const left = denialsOf(hit)
       .filter(({ cost, ended }) => cost <= Number(hit.cost) && ended >= asked)
       .map(({ until }) => until - asked);
-    if (allowed || hit.mode !== 'whole' || givesBack(hit) || retryAfter > Math.max(...left) + GRAIN)
+    // If hits in flight will take the next units, this hit waits for the unit after those.
+    const most = ahead === 0 ? Math.max(...left) : Math.max(0, ...left) + (ahead + 1) * replenishTime(hit);
+    if (allowed || hit.mode !== 'whole' || givesBack(hit) || retryAfter > most + GRAIN)
       run.violation(
         scenario,
-        `${hit.verb} ${String(hit.cost)} denied for ${retryAfter} ms; the store: ${Math.max(...left)}`,
+        `${hit.verb} ${String(hit.cost)} denied for ${retryAfter} ms; expected at most ${most} ms`,
       );
   }
 
   function apply(hit: Hit): MaybePromise<Decision> {
     const asked = performance.now();
+    const ahead = inFlight.get(idOf(hit)) ?? 0;
     const answer = cached.apply(hit);
-    check(hit, answer, asked).catch(() => {});
+    check(hit, answer, asked, ahead).catch(() => {});
     return answer;
   }
 

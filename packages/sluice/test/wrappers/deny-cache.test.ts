@@ -19,6 +19,8 @@ afterEach(() => {
 interface Flood extends SimulationResult {
   /** Milliseconds that the slowest answer took. */
   readonly slowest: number;
+  /** Number of answers that were not given immediately. */
+  readonly delayed: number;
 }
 
 /** Simulates a flood on one key with this round trip to the store. `wrap` wraps the store. */
@@ -29,6 +31,7 @@ async function flood(
   wrap: (store: Store<Promise<Decision>>) => Store<Promise<Decision>>,
 ): Promise<Flood> {
   let slowest = 0;
+  let delayed = 0;
   const delay = [roundTrip / 2, roundTrip / 2] as const;
   const result = await simulate({
     ...steady(policies, nodes, FLOOD * 1000, LENGTH),
@@ -43,12 +46,13 @@ async function flood(
           const asked = clock.now();
           const decision = await store.apply(hit);
           slowest = Math.max(slowest, clock.now() - asked);
+          if (clock.now() > asked) delayed++;
           return decision;
         },
       };
     },
   });
-  return { ...result, slowest };
+  return { ...result, slowest, delayed };
 }
 
 const POLICIES: Readonly<Record<string, Policies>> = {
@@ -80,6 +84,13 @@ test.each(CASES)(
   },
   30_000,
 );
+
+test('while scouts are in flight, other hits are denied without a delay', async () => {
+  const policies = gcra({ limit: 1000, per: '1s', burst: 1 });
+  const { spends, delayed } = await flood(policies, 5, 1, denyCache);
+  // The first hits and the hits that pass are delayed, and a few others. The flood has 15,000 hits.
+  expect(delayed).toBeLessThanOrEqual(FLOOD * 6 + 1.2 * total(spends));
+}, 30_000);
 
 test('with four processes, a deny cache admits as much as direct checks', async () => {
   const policies = gcra({ limit: 200, per: '1s', burst: 2 });

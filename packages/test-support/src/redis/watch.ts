@@ -124,15 +124,19 @@ export function unpunctuality(): Unpunctuality {
 
 /**
  * Repeats a test that failed while this machine paused for more than `standstill` milliseconds, because such a failure proves
- * nothing. A failure without such a pause is final.
+ * nothing. A failure without such a pause is final. The test can report pauses of other processes, such as a server.
  */
-export async function punctually<T>(standstill: number, run: () => Promise<T>): Promise<T> {
+export async function punctually<T>(
+  standstill: number,
+  run: (reportPause: (duration: number) => void) => Promise<T>,
+): Promise<T> {
   for (let triesLeft = 4; ; triesLeft--) {
     const late = unpunctuality();
+    let longestPause = 0;
     try {
-      return await run();
+      return await run((duration) => (longestPause = Math.max(longestPause, duration)));
     } catch (error) {
-      if (late.total() < standstill || triesLeft === 0) throw error;
+      if (Math.max(late.total(), longestPause) < standstill || triesLeft === 0) throw error;
     } finally {
       late.stop();
     }

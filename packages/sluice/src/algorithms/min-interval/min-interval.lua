@@ -26,7 +26,8 @@ local function take(p, c, now, cost)
   if wait > 0 then c.next = max(c.next, now + p.every) else c.next = now + p.every end
 end
 
-local function give(p, c, now, cost)
+local function give(p, c, now, cost, taken_at)
+  if taken_at and c.next - taken_at - p.every > TIME_EPSILON then return end
   c.next = min(c.next, now)
 end
 

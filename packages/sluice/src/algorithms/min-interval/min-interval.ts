@@ -30,8 +30,9 @@ const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
   take(p, row, at, now) {
     row[at] = left(p, row, at, now) > 0 ? Math.max(row[at], now + p.every) : now + p.every;
   },
-  /** Undoes the last action, so that the next action is allowed immediately. */
-  give(_, row, at, now) {
+  /** Undoes the last action, so that the next action is allowed immediately. Does nothing if `takenAt` is an earlier action. */
+  give(p, row, at, now, _cost, takenAt) {
+    if (takenAt !== undefined && row[at] - takenAt - p.every > TIME_EPSILON) return;
     row[at] = Math.min(row[at], now);
   },
   clearIn: left,
