@@ -5,16 +5,19 @@ import { defineConfig } from 'vitepress';
 import { summaryOf, writeLlms } from '../lib/llms.mjs';
 import { copyFiles, repositoryMarkdown, slugOf } from '../lib/markdown.mjs';
 import { addressOf, EXCLUDED, sidebar, textOf } from '../lib/pages.mjs';
+import { buildPlayground, PUBLIC } from '../lib/playground.mjs';
 import { writeReference } from '../lib/reference.mjs';
 
 const title = 'Sluice';
 const description =
   'A rate limiter for TypeScript: ten algorithms, several limits decided together, the same answers in memory and in Redis.';
-const sections = sidebar(await writeReference());
+const [reference] = await Promise.all([writeReference(), buildPlayground()]);
+const sections = sidebar(reference);
 /** @type {Set<string>} */
 const files = new Set();
 
-const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><path d="M4 6h4v20H4zM24 6h4v20h-4z" fill="#57606a"/><path d="M9 10h14v4H9z" fill="#0969da"/><path d="M9 20h14v2H9zM9 24h14v2H9z" fill="#58a6ff"/></svg>`;
+const logo = textOf('docs/brand/logo.svg');
+const icon = `data:image/svg+xml,${encodeURIComponent(textOf('docs/brand/mark.svg'))}`;
 
 export default defineConfig({
   title,
@@ -25,13 +28,15 @@ export default defineConfig({
   cacheDir: '../.build/site-cache',
   srcExclude: EXCLUDED,
   rewrites: addressOf,
-  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }]],
+  head: [['link', { rel: 'icon', href: icon }]],
   markdown: {
+    // The comments of VitePress's default themes have too little contrast.
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     anchor: { slugify: slugOf },
     config: (md) => repositoryMarkdown(md, files),
   },
   vite: {
-    publicDir: false,
+    publicDir: PUBLIC,
     server: { watch: { ignored: ['**/.build/**', '**/coverage/**', '**/dist/**', '**/test-artefacts/**'] } },
     build: { chunkSizeWarningLimit: 3000, reportCompressedSize: false },
   },
@@ -45,10 +50,12 @@ export default defineConfig({
     writeLlms({ outDir, base: site.base, pages, sections, title, summary: description });
   },
   themeConfig: {
+    siteTitle: logo,
     sidebar: sections,
     nav: [
       { text: 'Start', link: '/start' },
       { text: 'Which algorithm', link: '/choose' },
+      { text: 'Playground', link: '/play/index.html', target: '_self' },
       { text: 'Guides', link: '/guides/login-protection' },
       { text: 'Reference', link: '/reference/sluice' },
       { text: 'Benchmarks', link: '/benchmarks' },

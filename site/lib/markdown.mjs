@@ -9,6 +9,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } f
 import { dirname, join, relative, resolve } from 'node:path';
 import { chartOf } from './charts.mjs';
 import { addressOf, root } from './pages.mjs';
+import { limitsOf, playgroundWith } from './playground.mjs';
 
 /** @typedef {Parameters<NonNullable<import('vitepress').MarkdownOptions['config']>>[0]} Renderer */
 
@@ -46,12 +47,41 @@ export function repositoryMarkdown(md, files) {
       }
   });
 
+  md.core.ruler.push('algorithm-playgrounds', (state) => {
+    const [, algorithm] = /\/algorithms\/([\w-]+)\/README\.md$/.exec(pageOf(state.env)) ?? [];
+    const picture = state.tokens.findIndex(({ children }) => children?.[0]?.type === 'image');
+    if (algorithm === undefined || picture < 0) return;
+    const token = new state.Token('html_block', '', 0);
+    token.content = playgroundWith(limitsOf(algorithm));
+    // The picture is between the start and the end of its paragraph.
+    state.tokens.splice(picture + 2, 0, token);
+  });
+
+  // A formula may be wider than the screen. It can be focused, so that the keyboard can scroll it.
+  md.renderer.rules.code_block = (tokens, index) =>
+    `<pre v-pre tabindex="0"><code>${md.utils.escapeHtml(tokens[index]?.content ?? '')}</code></pre>\n`;
+
   const html = md.renderer.rules.html_block;
   md.renderer.rules.html_block = (tokens, index, options, env, self) => {
-    const chart = /^<!-- chart: (.+) -->\s*$/.exec(tokens[index]?.content ?? '');
+    const content = tokens[index]?.content ?? '';
+    const chart = /^<!-- chart: (.+) -->\s*$/.exec(content);
     if (chart !== null) return chartOf(chart[1] ?? '');
-    return html === undefined ? (tokens[index]?.content ?? '') : html(tokens, index, options, env, self);
+    if (content.startsWith('<picture>')) return picturesOf(content);
+    return html === undefined ? content : html(tokens, index, options, env, self);
   };
+}
+
+/**
+ * Replaces a picture, whose variant depends on the system's theme, by two images, because readers choose a theme on the site itself.
+ * @param {string} html
+ */
+function picturesOf(html) {
+  const [, dark = ''] = /srcset="([^"]+)"/.exec(html) ?? [];
+  const [image = ''] = /<img [^>]+>/.exec(html) ?? [];
+  const variants = [image, image.replace(/ src="[^"]+"/, ` src="${dark}"`)];
+  return variants
+    .map((tag, i) => tag.replace('<img', `<img class="in-${i === 0 ? 'light' : 'dark'}"`))
+    .join('\n');
 }
 
 /** @param {Iterable<string>} files @param {string} outDir */

@@ -4,7 +4,7 @@
 /** Types of the language, of platforms and of other packages. They are documented elsewhere. */
 const FOREIGN = new Set(
   `AbortSignal Date Error Float64Array Headers Map Promise RangeError Request Response SharedArrayBuffer URL Uint8Array
-  Awaited Exclude Extract NoInfer NonNullable Omit Parameters Partial Pick Readonly ReadonlyMap Record Required ReturnType ClassDecorator MethodDecorator
+  Awaited Exclude Extract NoInfer NonNullable Omit Parameters Partial Pick Readonly ReadonlyMap Iterable Record Required ReturnType ClassDecorator MethodDecorator
   IncomingMessage ServerResponse Http2ServerRequest Http2ServerResponse
   CallHandler CanActivate ConfigurableModuleAsyncOptions DynamicModule ExecutionContext HttpException NestInterceptor
   FastifyPluginAsync FastifyRequest Context MiddlewareHandler Attributes Meter Tracer Infinity`.split(/\s+/),

@@ -5,6 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { colorOf } from './logo.mjs';
 
 /** @typedef {typeof import('sluice') & typeof import('sluice/testing')} Library */
 /**
@@ -252,24 +253,32 @@ const RIGHT = 14;
 const LANE = 124;
 const CURVE = 44;
 
+/** The lines of the style sheet that depend on the theme. @param {import('./logo.mjs').Theme} theme */
+function themed(theme) {
+  const [ink, muted, admitted, denied, level] = ['ink', 'muted', 'admitted', 'denied', 'level'].map((name) =>
+    colorOf(name, theme),
+  );
+  return `text{fill:${muted}}
+.label{fill:${ink}}
+.yes{stroke:${admitted}}
+.no{stroke:${denied}}
+.curve{stroke:${level}}
+.area{fill:${level}}
+.span{stroke:${muted}}`;
+}
+
 const STYLE = `
-text{font:11px system-ui,sans-serif;fill:#57606a}
-.label{font:12px ui-monospace,monospace;fill:#24292f}
+text{font:11px system-ui,sans-serif}
+.label{font:12px ui-monospace,monospace}
 .grid{stroke:#8c959f;stroke-opacity:.45;stroke-dasharray:2 3}
 .base{stroke:#8c959f}
-.yes{stroke:#1a7f37;stroke-width:2}
-.no{stroke:#cf222e;stroke-width:2}
-.curve{stroke:#0969da;stroke-width:1.5;fill:none}
-.area{fill:#0969da;fill-opacity:.12}
-.span{stroke:#57606a;fill:none}
+.yes,.no{stroke-width:2}
+.curve{stroke-width:1.5;fill:none}
+.area{fill-opacity:.12}
+.span{fill:none}
+${themed('light')}
 @media(prefers-color-scheme:dark){
-text{fill:#9198a1}
-.label{fill:#e6edf3}
-.yes{stroke:#3fb950}
-.no{stroke:#f85149}
-.curve{stroke:#58a6ff}
-.area{fill:#58a6ff}
-.span{stroke:#9198a1}
+${themed('dark')}
 }
 `;
 

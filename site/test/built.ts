@@ -17,8 +17,13 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 
+/** The site is built for a sub-path, so that a link that works only at the root of a host is found. */
+const BASE = '/sluice/';
+
 export interface BuiltSite {
   readonly url: string;
+  /** The path of the site on its host. */
+  readonly base: string;
   /** Paths of the built files, with forward slashes, relative to the site's root. */
   readonly files: readonly string[];
   /** Duration of the build, in milliseconds. */
@@ -30,14 +35,16 @@ export interface BuiltSite {
 export async function builtSite(): Promise<BuiltSite> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-site-'));
   const start = performance.now();
-  await run(['node_modules/vitepress/bin/vitepress.js', 'build', 'site', '--outDir', folder]);
+  const options = ['--base', BASE, '--outDir', folder];
+  await run(['node_modules/vitepress/bin/vitepress.js', 'build', 'site', ...options]);
   const took = performance.now() - start;
   const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
   const server = createServer((request, response) => {
     const path = normalize(new URL(request.url ?? '/', 'http://site').pathname);
     const file = path.endsWith('/') ? `${path}index.html` : path;
     try {
-      const body = readFileSync(join(folder, file));
+      if (!file.startsWith(BASE)) throw new Error('not a path of the site');
+      const body = readFileSync(join(folder, file.slice(BASE.length)));
       response
         .writeHead(200, { 'Content-Type': TYPES[extname(file)] ?? 'application/octet-stream' })
         .end(body);
@@ -47,7 +54,8 @@ export async function builtSite(): Promise<BuiltSite> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${BASE}`,
+    base: BASE,
     files: readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) =>
       file.replaceAll('\\', '/'),
     ),

@@ -1,8 +1,10 @@
 /** Tests the built site: its pages, its links, and its layout in a browser. */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { AxeBuilder } from '@axe-core/playwright';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { drawLogo, logoFile } from '../pictures/logo.mjs';
 import { type BuiltSite, builtSite, root } from './built.ts';
 
 let site: BuiltSite;
@@ -11,7 +13,8 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => site?.close());
 
-const pages = () => site.files.filter((file) => file.endsWith('.html'));
+/** The pages of the documentation. The playground is a page of its own. */
+const pages = () => site.files.filter((file) => file.endsWith('.html') && !file.startsWith('play/'));
 
 describe('the site', () => {
   it.each([
@@ -77,7 +80,7 @@ describe('the site', () => {
     ['reference/sluice/store.md', '## WithStore '],
     [
       'reference/sluice/store.md',
-      '`store` | [`Store`](/reference/sluice.md#store)\\<`R`\\> | The store that keeps the state of keys',
+      '`store` | [`Store`](/sluice/reference/sluice.md#store)\\<`R`\\> | The store that keeps the state of keys',
     ],
     ['reference/sluice/redis.md', '`denyCache?` | `boolean`'],
     ['reference/sluice.md', '## AnyLimiter '],
@@ -132,7 +135,7 @@ describe('the site', () => {
       linksOf(page)
         .filter(({ file, anchor }) => {
           if (!site.files.includes(file)) return true;
-          return anchor !== '' && !ids.get(file)?.has(anchor);
+          return anchor !== '' && pages().includes(file) && !ids.get(file)?.has(anchor);
         })
         .map(({ href }) => `${page}: ${href}`),
     );
@@ -140,10 +143,24 @@ describe('the site', () => {
   });
 });
 
+describe('the logo', () => {
+  it.each(Object.keys(drawLogo()))('is up to date: %s', (name) => {
+    expect(drawLogo()[name] === readFileSync(logoFile(name), 'utf8'), 'node site/pictures/logo.mjs').toBe(
+      true,
+    );
+  });
+
+  it('is in the navigation of every page', () => {
+    const logo = drawLogo()['logo.svg']?.trim() ?? 'missing';
+    // A script draws the navigation of the page 404.
+    expect(pages().filter((page) => !site.read(page).includes(logo))).toEqual(['404.html']);
+  });
+});
+
 describe('llms.txt', () => {
   it('links to every page as Markdown', () => {
     const lines = site.read('llms.txt').match(/^- \[.+$/gm) ?? [];
-    const targets = lines.map((line) => /\]\(\/(.+?)\)/.exec(line)?.[1] ?? line);
+    const targets = lines.map((line) => /\]\((.+?)\)/.exec(line)?.[1]?.replace(site.base, '') ?? line);
     expect(targets.filter((file) => !site.files.includes(file))).toEqual([]);
     expect(new Set(targets).size).toBe(pages().length - 2);
     expect(targets).toHaveLength(pages().length - 2);
@@ -196,25 +213,81 @@ describe('in a browser', () => {
     await page.screenshot({ path: join(folder, `${name}.png`) });
   }
 
-  const LOOKS = (['light', 'dark'] as const).flatMap((scheme) => [
-    ...['index.html', 'guides/llm-tokens.html', 'benchmarks.html'].map(
-      (path) => [path, scheme, 1280] as const,
+  /**
+   * Frames are not checked, because the tests of the playground check its page in both themes. Without the other results and their
+   * selectors, a check takes a third of the time.
+   */
+  const AXE = {
+    runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'],
+    resultTypes: ['violations' as const],
+    selectors: false,
+    iframes: false,
+  };
+
+  const LOOKS = (['light', 'dark'] as const).flatMap((scheme) =>
+    [1440, 360].flatMap((width) =>
+      ['index.html', 'algorithms/gcra.html'].map((path) => [path, scheme, width] as const),
     ),
-    ['index.html', scheme, 360] as const,
-  ]);
+  );
 
   test.each(LOOKS)(
-    '%s fits the screen in the %s theme at a width of %i pixels',
+    '%s has no accessibility violations and fits the screen in the %s theme at a width of %i pixels',
     async (path, colorScheme, width) => {
-      const page = await open(path, { colorScheme, viewport: { width, height: 900 } });
+      const page = await open(path, {
+        colorScheme,
+        viewport: { width, height: 900 },
+        reducedMotion: 'reduce',
+      });
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       expect(wide).toBeLessThanOrEqual(width);
       const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
       expect(ground === 'rgb(255, 255, 255)').toBe(colorScheme === 'light');
       await shot(page, `${path.replaceAll(/\W/g, '-').replace('-html', '')}-${colorScheme}-${width}`);
+      const axe = new AxeBuilder({ page }).options(AXE);
+      // A narrow screen hides the sidebar.
+      if (width < 960) axe.exclude('.VPSidebar');
+      const { violations } = await axe.analyze();
+      expect(
+        violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`),
+      ).toEqual([]);
       await page.context().close();
     },
   );
+
+  test('the page of an algorithm shows the playground with this algorithm, in the theme of the site', async () => {
+    const page = await open('algorithms/sliding-log.html', { viewport: { width: 1440, height: 900 } });
+    // Otherwise, the browser would report the emulated theme to the frame.
+    await page.emulateMedia({ colorScheme: null });
+    await page.locator('.try iframe').scrollIntoViewIfNeeded();
+    const frame = page.frameLocator('.try iframe');
+    const limits = frame.getByLabel(/^Limit \d$/);
+    await expect.poll(() => limits.first().inputValue()).toBe('sliding-log { limit: 10, per: 10s }');
+    const ground = () => frame.locator('body').evaluate((body) => getComputedStyle(body).backgroundColor);
+    const light = await ground();
+    await page.getByRole('switch').first().click();
+    await expect.poll(ground).not.toBe(light);
+    // The frame is as high as its content.
+    const hidden = () => frame.locator('html').evaluate((html) => html.scrollHeight - html.clientHeight);
+    await expect.poll(hidden).toBe(0);
+    await page.context().close();
+  });
+
+  test('the playground opens with each algorithm that a page links to', async () => {
+    const page = await browser.newPage();
+    const algorithms = pages().filter((path) => path.startsWith('algorithms/'));
+    expect(algorithms).toHaveLength(10);
+    for (const path of algorithms) {
+      const link = linksOf(path).find(({ href }) => href.includes('/play/index.html#'))?.href ?? '';
+      await page.goto(new URL(link, site.url).href);
+      const [, name = ''] = /algorithms\/(.+)\.html/.exec(path) ?? [];
+      const texts = () =>
+        page.getByLabel(/^Limit \d$/).evaluateAll((all) => all.map((one) => (one as HTMLInputElement).value));
+      await expect.poll(async () => (await texts()).join(' ')).toContain(`${name} {`);
+      expect(await page.locator('[aria-invalid="true"]').count()).toBe(0);
+    }
+    expect(await page.getByRole('link', { name: 'Docs' }).getAttribute('href')).toBe(`${site.url}start.html`);
+    await page.close();
+  });
 
   /**
    * Shows the bodies of all pages in one browser page, one after the other and without scripts, which is much faster than loading
@@ -265,8 +338,8 @@ function linksOf(page: string): Link[] {
     .map((match) => match[1].replaceAll('&amp;', '&'))
     .filter((href) => !/^(https?:|mailto:|#$)/.test(href))
     .map((href) => {
-      const { pathname, hash } = new URL(href, `http://site/${page}`);
-      const path = decodeURIComponent(pathname.slice(1));
+      const { pathname, hash } = new URL(href, `http://site${site.base}${page}`);
+      const path = decodeURIComponent(pathname.replace(site.base, ''));
       const file = path === '' || path.endsWith('/') ? `${path}index.html` : path;
       return { href, file, anchor: decodeURIComponent(hash.slice(1)) };
     });

@@ -1,4 +1,5 @@
 /** The frame around the three parts of the page. */
+import logo from '../../../docs/brand/logo.svg?raw';
 import { Learn } from './learn/learn.tsx';
 import { Live } from './live/live.tsx';
 import { Playground } from './playground/playground.tsx';
@@ -8,18 +9,14 @@ import { type Theme, THEMES, theme } from './ui/theme.ts';
 
 const TITLES = { playground: 'Playground', learn: 'Learn', live: 'Live' } as const;
 
+/** The address of the documentation, if the page is part of the documentation site. The server's page has no such link. */
+const docs = document.querySelector<HTMLLinkElement>('link[rel=help]')?.href;
+
 export function App() {
   return (
     <>
       <header class="top">
-        <a class="brand" href="#playground">
-          <svg viewBox="0 0 32 32" aria-hidden="true">
-            <path d="M7 5v22M25 5v22" />
-            <path class="gate" d="M11 6h10v8H11z" />
-            <path class="water" d="M11 20c1.7-2 3.3-2 5 0s3.3 2 5 0M11 25.5c1.7-2 3.3-2 5 0s3.3 2 5 0" />
-          </svg>
-          Sluice
-        </a>
+        <a class="brand" href="#playground" dangerouslySetInnerHTML={{ __html: logo }} />
         <nav aria-label="Parts">
           {PARTS.map((name) => (
             <a
@@ -30,6 +27,7 @@ export function App() {
               {TITLES[name]}
             </a>
           ))}
+          {docs !== undefined && <a href={docs}>Docs</a>}
         </nav>
         <select
           class="theme"
