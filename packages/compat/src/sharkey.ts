@@ -83,7 +83,7 @@ export interface LimitInfo {
   readonly resetMs: Millis;
   /** `fullResetMs` in seconds, rounded up. */
   readonly fullResetSec: number;
-  /** Milliseconds until the bucket is empty, as if its last drip had been now. */
+  /** Milliseconds until the bucket is empty, computed as if a drip had fallen at this instant. */
   readonly fullResetMs: Millis;
 }
 

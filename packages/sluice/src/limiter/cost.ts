@@ -67,7 +67,7 @@ export function chargedBy({ policies }: Plan, { taken, policies: states }: Decis
   return isOwn ? collapsed(states.map((state) => state.taken)) : taken;
 }
 
-/** How much more was used than charged. For a policy that `used` does not name, what was charged counts as used. */
+/** How much more was used than charged. A policy that `used` does not name has used exactly its charge. */
 export function differenceOn(plan: Plan, charged: Cost, used: ByPolicy): Cost {
   if (typeof used === 'number' && typeof charged === 'number') return checkCost(used, 'used') - charged;
   const usedOn = costOn(plan, used, Number.NaN, 'used');

@@ -1,6 +1,6 @@
 /**
- * A plugin for Fastify 5. It limits the context in which it is registered and all contexts below it. Registered at the root, it
- * limits every route.
+ * A plugin for Fastify 4.10 and newer. It limits the context in which it is registered and all contexts below it. Registered at
+ * the root, it limits every route.
  */
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Decision } from '../engine/contract.ts';

@@ -1,4 +1,4 @@
-/** Middleware for Hono 4 on Node, Bun, Deno and Cloudflare Workers. */
+/** Middleware for Hono 3 and 4 on Node, Bun, Deno and Cloudflare Workers. */
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import {
   createGuard,

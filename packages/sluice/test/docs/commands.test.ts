@@ -173,7 +173,7 @@ test.each([
   [
     'README.md',
     'its page is on http://127.0.0.1:8080',
-    'packages/sluice-server/src/cli/serve.ts',
+    'packages/sluice-server/src/cli/serve-options.ts',
     '{ http: 8080, grpc: 8081, resp: 6380 }',
   ],
 ])('%s describes the command correctly: %s', (page, words, file, proof) => {

@@ -5,7 +5,7 @@ import { manualClock } from '../../src/testing/index.ts';
 
 const KEYS = 1000;
 /** Ten hours and half a minute after midnight. */
-const NOON = 1_700_000_000_000 - (1_700_000_000_000 % 86_400_000) + 36_030_000;
+const MORNING = 1_700_000_000_000 - (1_700_000_000_000 % 86_400_000) + 36_030_000;
 
 const daily = fixedWindow({ limit: 10, per: '1d' });
 const minutely = fixedWindow({ limit: 10, per: '1m' });
@@ -17,7 +17,7 @@ describe.each([
   /** `slow` and `fast` read the same rows. For the faster policy, a row of the slower one counts as fully replenished. */
   function open() {
     const [base, other] = isTier ? [minutely, daily] : [daily, minutely];
-    const store = memory({ clock: manualClock(NOON), maxKeys: KEYS });
+    const store = memory({ clock: manualClock(MORNING), maxKeys: KEYS });
     const limiter = createLimiter(base, { store, name: 'api', tiers: { other } });
     // The store must know both plans before it weighs the first row.
     limiter.take('first');

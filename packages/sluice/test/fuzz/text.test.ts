@@ -1,6 +1,6 @@
 /**
  * Fuzz tests. No text may make a parser crash, misread it, or take longer than linear time. Headers are tested in
- * http/announced.test.ts.
+ * http/client/retry-after.test.ts.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

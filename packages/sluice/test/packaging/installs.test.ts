@@ -62,7 +62,7 @@ it.each([
     'much older versions and a prerelease',
     { fastify: '3.29.5', ioredis: '3.2.2', redis: '2.8.0', pg: '7.18.2', hono: '4.0.0-rc.2' },
   ],
-])('npm installs the packages beside %s of their peers', { timeout: 120_000 }, async (name, others) => {
+])('npm installs the packages with %s of their peers', { timeout: 120_000 }, async (name, others) => {
   const project = create(name, others);
   await run(project, 'npm', 'install', '--package-lock-only', '--ignore-scripts');
   const { packages } = JSON.parse(readFileSync(join(project, 'package-lock.json'), 'utf8')) as {

@@ -13,7 +13,7 @@ function ledgerOf(units: number, gap: number, clock = (time: number): number => 
   return ledger;
 }
 
-test('the ledger accepts units up to the bound, and reports one unit too many for one more unit', () => {
+test('the ledger accepts units up to the bound, and reports an excess of one if one more unit is admitted', () => {
   // The bound allows a burst of ten units, and one more unit every ten milliseconds.
   const allowed = (more: number): Ledger => {
     const ledger = ledgerOf(0, 0);

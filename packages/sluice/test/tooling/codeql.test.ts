@@ -72,6 +72,6 @@ describe('the CodeQL model pack', () => {
   );
 });
 
-test("the guide's filter excludes the query", () => {
+test('the filter in the guide on code scanning excludes the query about missing rate limits', () => {
   expect(parse(filter)).toEqual({ 'query-filters': [{ exclude: { id: 'js/missing-rate-limiting' } }] });
 });

@@ -1,6 +1,6 @@
 /**
- * A module, a guard and two decorators for NestJS 11 and 12. This is the only middleware that imports its framework, because
- * exceptions and metadata must use Nest's own classes and functions.
+ * A module, a guard and two decorators for NestJS 10, 11 and 12. This is the only middleware that imports its framework,
+ * because exceptions and metadata must use Nest's own classes and functions.
  */
 import {
   type CanActivate,

@@ -47,7 +47,7 @@ function warnOfSkew(gap: Millis, about: object): void {
   warnOnce(
     'SLUICE_CLOCK_SKEW',
     `A row has a time that is ${seconds} s in the future, so the clocks of the processes differ, or the service's clock was set ` +
-      'back. Synchronize the clocks, or use the time of the service (now).',
+      'back. Synchronize the clocks. A service of your own can also provide its time with now().',
     about,
   );
 }

@@ -26,6 +26,8 @@ export interface MemoryOptions {
 export interface MemoryStore extends Store<Decision> {
   /** Current number of rows and manual blocks of all limiters. */
   readonly size: number;
+  /** Number of keys that were evicted although they were not fully replenished, since the store was created or closed. */
+  readonly evictions: number;
 }
 
 /** The internals that another store needs to keep a copy of this store. */
@@ -96,6 +98,9 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
     },
     get size() {
       return spaces.size;
+    },
+    get evictions() {
+      return spaces.evictions;
     },
   };
   insides.set(store, {

@@ -23,6 +23,8 @@ export class Spaces {
   readonly groups: Map<string, Group> = new Map();
   /** The number of tables, not counting the tables of manual blocks. */
   #count = 0;
+  /** Number of rows in use that were evicted from tables that have been dropped since. */
+  #evictedBefore = 0;
   /** Number of rows that were added since the last sweep. */
   #rows = 0;
   /** Iterates over all groups. `#visited` is the current group, if some of its slots are not examined yet. */
@@ -79,6 +81,16 @@ export class Spaces {
     return size;
   }
 
+  /** Number of rows in use, and of manual blocks, that were evicted. It never decreases. */
+  get evictions(): number {
+    let evictions = this.#evictedBefore;
+    for (const { spaces, blocks } of this.groups.values()) {
+      evictions += blocks?.generations.evictions ?? 0;
+      for (const { table } of spaces.values()) evictions += table.generations.evictions;
+    }
+    return evictions;
+  }
+
   readonly #added = (space: Space, now: Millis): void => {
     if (this.#count <= FEW || ++this.#rows < ROWS) return;
     this.#rows = 0;
@@ -112,6 +124,7 @@ export class Spaces {
       looked += VISIT + space.table.generations.sweep(now, slots - looked);
       if (space.table.size === 0 && space !== asking) {
         space.drop();
+        this.#evictedBefore += space.table.generations.evictions;
         group.spaces.delete(signature);
         this.#count--;
       }
@@ -119,7 +132,10 @@ export class Spaces {
     }
     if (group.blocks !== undefined) {
       looked += VISIT + group.blocks.generations.sweep(now, slots - looked);
-      if (group.blocks.size === 0) group.blocks = undefined;
+      if (group.blocks.size === 0) {
+        this.#evictedBefore += group.blocks.generations.evictions;
+        group.blocks = undefined;
+      }
     }
     if (group.spaces.size === 0 && group.blocks === undefined) this.groups.delete(group.name);
     return looked;

@@ -99,17 +99,17 @@ export function createBuffer(maxKeys: number, logEntries: number): SharedArrayBu
   // An entry takes two cells, and a log reserves room for twice the entries that it holds.
   const units = Math.ceil((4 * logEntries) / UNIT / stripes) + 2;
   const { stride } = measure(slots, units);
-  const words = 4 * (HEADER + stripes * stride);
+  const bytes = 4 * (HEADER + stripes * stride);
   let buffer: SharedArrayBuffer;
   try {
-    buffer = new SharedArrayBuffer(words);
+    buffer = new SharedArrayBuffer(bytes);
   } catch {
     throw new SluiceError(
       'ERR_NUMBER',
       'sharedMemory.maxKeys',
       maxKeys,
       '',
-      `needs ${words} bytes, which cannot be allocated`,
+      `needs ${bytes} bytes, which cannot be allocated`,
     );
   }
   const header = new Int32Array(buffer);

@@ -49,6 +49,8 @@ export class Generations {
   old: Generation | undefined;
   /** The number of rows. */
   size = 0;
+  /** The number of rows in use that were evicted. */
+  evictions = 0;
   readonly #kind: RowKind;
   readonly #maxKeys: number;
   /** Where the next eviction looks for candidates. */
@@ -251,7 +253,10 @@ export class Generations {
       }
     }
     this.#respite = least < 0 && far > 0 ? RESPITE : Math.max(0, this.#respite - 1);
-    if (victim >= 0) this.#forget(home, victim);
+    if (victim < 0) return;
+    this.#forget(home, victim);
+    // Evicting a row that is fully replenished forgives nothing.
+    if (least !== 0) this.evictions++;
   }
 
   #forget(generation: Generation, slot: number): void {

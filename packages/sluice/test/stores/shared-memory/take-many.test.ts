@@ -61,7 +61,7 @@ test('4 threads with two shared keys get exactly the limit, and none is denied w
     expect([left(`organization ${round}`), left(`team ${round}`)]).toEqual([0, 0]);
 });
 
-test('two threads that take the same keys in opposite orders do not stop each other', {
+test('two threads that take the same keys in opposite orders do not deadlock', {
   timeout: 60_000,
 }, async () => {
   const [rounds, limit] = [5, 1000];
