@@ -14,6 +14,8 @@ const needs = {
   // Debian installs mariadbd in a folder that is only in root's PATH.
   'PATH=$PATH:/usr/sbin command -v mariadbd': 'mariadb-server',
   openssl: 'openssl',
+  promtool: 'prometheus',
+  'systemd-analyze': 'systemd',
   chromium: 'chromium',
   curl: 'curl',
   wrk: 'wrk',

@@ -21,9 +21,10 @@ const sourceChecks = [
   ['wording', 'node scripts/check-prose.mjs'],
   ['Lua bundle', 'node scripts/bundle-lua.mjs --check'],
 ];
-/** The checks that read the build. The first two of them update it. */
+/** The checks that read the build. The first three of them update it. */
 const buildChecks = [
   ['types and build (tsc)', 'tsc -b'],
+  ['page (vite)', 'npm run build --silent --workspace sluice-playground'],
   ['stale outputs', 'node scripts/clean.mjs --stale'],
   ['exports', 'node scripts/check-exports.mjs'],
   ['packages (publint, attw, contents)', 'node scripts/check-package.mjs'],
@@ -65,7 +66,7 @@ const tests = report.testResults.flatMap(({ name, assertionResults }) =>
 );
 const passed = tests.filter((test) => test.status === 'passed').length;
 const skipped = tests.filter((test) => !['passed', 'failed'].includes(test.status));
-// A file that cannot be loaded fails without a failed test, and so does vitest after an unhandled error.
+// A file that cannot be loaded is reported as failed, although none of its tests has failed.
 const broken = report.testResults.filter(
   (file) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed'),
 );
@@ -77,4 +78,5 @@ if (forbidden.length > 0)
     `In CI, a skipped test counts as a failure:\n  ${forbidden.map((test) => test.place).join('\n  ')}`,
   );
 process.exitCode = status === 0 && failed === 0 && forbidden.length === 0 ? 0 : 1;
+// After an unhandled error, vitest fails although no test has failed.
 console.log(`${passed} passed, ${status !== 0 && failed === 0 ? 1 : failed} failed`);
