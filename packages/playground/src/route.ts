@@ -1,5 +1,6 @@
 /** Keeps the visible part of the page, and its state, in the URL fragment, so that any static server can serve the page. */
 import { effect, signal } from '@preact/signals';
+import { followWhyLink } from './live/why-link.ts';
 import { fromQuery } from './model/state.ts';
 import { query, show } from './playground/store.ts';
 
@@ -22,13 +23,15 @@ export const part = signal<PartName>('playground');
 function follow(): void {
   const { part: name, text } = read();
   if (name === 'playground' && text !== query.peek()) show(fromQuery(text));
+  if (name === 'live') followWhyLink(text);
   if (name !== part.peek()) scrollTo(0, 0);
   part.value = name;
 }
 
 export function startRouting(): void {
   const { part: name, text } = read();
-  show(fromQuery(text));
+  show(fromQuery(name === 'live' ? '' : text));
+  if (name === 'live') followWhyLink(text);
   part.value = name;
   addEventListener('hashchange', follow);
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -29,6 +29,7 @@ export async function openLiveServer(page: string): Promise<LiveServer> {
     config: [config],
     store: { url: 'memory' },
     listeners: { http: { address: { host: '127.0.0.1', port: 0 } } },
+    adminWithoutToken: true,
     log: createLog(() => {}),
     page,
   });

@@ -121,10 +121,10 @@ describe('the live page', () => {
     const top = own.locator('.top-denied li');
     await expect
       .poll(() => top.allTextContents(), { timeout: 10_000 })
-      .toEqual(['mallory login37', 'eve login3', '192.0.2.1 edge.remote_address2']);
+      .toEqual(['mallory login Why?37', 'eve login Why?3', '192.0.2.1 edge.remote_address2']);
     // A limit on Envoy descriptors has no key to look up.
-    expect(await top.nth(0).getByRole('button').isEnabled()).toBe(true);
-    expect(await top.nth(2).getByRole('button').isEnabled()).toBe(false);
+    expect(await top.nth(0).getByRole('link').count()).toBe(1);
+    expect(await top.nth(2).getByRole('link').count()).toBe(0);
     const names = await own.getByLabel('Limit', { exact: true }).locator('option').allTextContents();
     expect(names).toEqual(['api', 'login', 'search']);
   });
@@ -171,11 +171,16 @@ describe('the live page', () => {
     const server = await serve(temporaryFile(LIMITS), '--admin-token-file', tokens);
     const own = await look(server);
     await takes(server, 'login', '203.0.113.9', 22);
-    await own.getByRole('button', { name: '203.0.113.9' }).click();
-    await own.getByRole('button', { name: 'Look up' }).click();
+    expect(await own.getByRole('button', { name: 'Send sample traffic' }).count()).toBe(0);
+    // The link works with the keyboard, and moves the focus to the explanation.
+    await own.getByRole('link', { name: '203.0.113.9' }).press('Enter');
     const answer = own.locator('.key-answer');
     await answer.getByText('0 of 20').waitFor();
-    expect(await answer.textContent()).toMatch(/may pass in (60|59\.\d) min/);
+    expect(await answer.textContent()).toMatch(
+      /^203\.0\.113\.9 is denied by 20\/h sliding-log. Its next request passes in (60|59\.\d) min\./,
+    );
+    await expect.poll(() => own.evaluate(() => document.activeElement?.className)).toContain('key-panel');
+    expect(own.url()).toMatch(/#live\?limit=login&key=203\.0\.113\.9$/);
     await own.getByRole('button', { name: 'Reset' }).click();
     await answer.getByText('an admin token is required').waitFor();
     await own.getByLabel('Admin token').pressSequentially('let-me-in', { delay: 20 });
@@ -184,9 +189,11 @@ describe('the live page', () => {
     expect(await own.getByLabel('Admin token').inputValue()).toBe('let-me-in');
     await own.getByRole('button', { name: 'Reset' }).click();
     await answer.getByText('20 of 20').waitFor();
+    // The token also permits sample traffic, as soon as the stream has been opened with it.
+    await own.getByRole('button', { name: 'Send sample traffic' }).waitFor();
     await own.getByLabel('How long to block').fill('2h');
     await own.getByRole('button', { name: 'Block for' }).click();
-    await answer.getByText('Blocked').waitFor();
+    await answer.getByText('is denied by a manual block, which ends in 2 h.').waitFor();
     await shot(own, 'live-key', true);
     const denied = (await (
       await post(server, '/v1/peek', { limit: 'login', key: '203.0.113.9' })
@@ -199,6 +206,46 @@ describe('the live page', () => {
     await own.getByLabel('How long to block').fill('soon');
     await own.getByRole('button', { name: 'Block for' }).click();
     await answer.getByText('duration').waitFor();
+  });
+
+  test('shows traffic from before the page was opened, and opens its limits in the playground', async () => {
+    const server = await serve(temporaryFile(LIMITS));
+    await takes(server, 'login', 'mallory', 57);
+    const own = await look(server);
+    const denied = own.locator('tr', { hasText: 'login' }).getByRole('img');
+    const isDrawn = (canvas: Element): boolean => {
+      const { width, height } = canvas as HTMLCanvasElement;
+      const context = (canvas as HTMLCanvasElement).getContext('2d');
+      // The lowest row of pixels is the axis, which is always drawn.
+      return (context?.getImageData(0, 0, width, height - 4).data ?? []).some((value) => value > 0);
+    };
+    await expect.poll(() => denied.evaluate(isDrawn)).toBe(true);
+    await own.reload();
+    await expect.poll(() => denied.evaluate(isDrawn)).toBe(true);
+    expect(await own.locator('tr', { hasText: 'api' }).getByRole('img').evaluate(isDrawn)).toBe(false);
+    await own.getByRole('link', { name: 'edge.remote_address' }).press('Enter');
+    await own.locator('.lane').waitFor();
+    expect(await own.getByLabel('Limit 1', { exact: true }).inputValue()).toBe('3/h fixed-window');
+  });
+
+  test('sends sample traffic to each limit until it is stopped', async () => {
+    const server = await serve(
+      temporaryFile('limits: { api: 100/min, login: 4/s }'),
+      '--allow-admin-without-token',
+    );
+    const own = await look(server);
+    await own.getByText('No requests in the last hour.').waitFor();
+    await own.getByRole('button', { name: 'Send sample traffic' }).press('Enter');
+    await expect
+      .poll(() => own.locator('.sample').textContent())
+      .toMatch(/Sending synthetic traffic, 5\d s left/);
+    await own.locator('.top-denied', { hasText: 'synthetic-greedy login' }).waitFor({ timeout: 20_000 });
+    for (const name of ['api', 'login'])
+      await expect.poll(() => row(name).locator('td.admitted').innerText()).not.toBe('0/s');
+    expect(await own.getByText('No requests').count()).toBe(0);
+    await own.getByRole('button', { name: 'Stop' }).press('Enter');
+    await own.getByRole('button', { name: 'Send sample traffic' }).waitFor();
+    await expect.poll(() => fact('Allowed')).toBe('0/s');
   });
 
   test('reconnects to a server that is killed and restarted, and shows the gap', async () => {

@@ -164,10 +164,14 @@ function tried(make: () => unknown): void {
 
 test('any response of a server is converted to numbers', () => {
   fc.assert(
-    fc.property(fc.jsonValue(), (body) => {
-      const { allowed, policy, ...numbers } = numbersOf(body);
+    fc.property(fc.oneof(fc.jsonValue(), fc.record({ policies: fc.array(fc.jsonValue()) })), (body) => {
+      const { allowed, policy, policies, ...numbers } = numbersOf(body);
       expect([typeof allowed, typeof policy]).toEqual(['boolean', 'string']);
       expect(Object.values(numbers).every((number) => typeof number === 'number')).toBe(true);
+      for (const { name, ...ofPolicy } of policies) {
+        expect(typeof name).toBe('string');
+        expect(Object.values(ofPolicy).every((number) => typeof number === 'number')).toBe(true);
+      }
     }),
   );
 });

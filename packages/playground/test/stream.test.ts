@@ -31,6 +31,7 @@ describe('server-sent events', () => {
 test('a gap of several seconds splits the points of a chart into two groups', () => {
   const points = [0, 1000, 2000, 9000, 10_000].map((at) => ({
     at,
+    span: 1000,
     allowed: 1,
     denied: 0,
     near: 0,
@@ -49,5 +50,6 @@ test('null in a response means Infinity', () => {
     remaining: 0,
     retryAfter: Infinity,
     resetAfter: 5,
+    policies: [],
   });
 });

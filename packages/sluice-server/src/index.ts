@@ -44,5 +44,7 @@ export {
   startServer,
 } from './server.ts';
 export type { StoreOptions } from './store.ts';
+export type { StoreTlsFiles } from './config/store-tls.ts';
+export type { FallbackWatch } from './telemetry/fallback-watch.ts';
 export type { TracesOptions } from './telemetry/telemetry.ts';
 export type { TlsFiles } from './listeners/tls.ts';

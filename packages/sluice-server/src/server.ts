@@ -1,46 +1,35 @@
 /** Starts and drains a server, which consists of a configuration, a store, a core and listeners. */
 import type { Millis } from 'sluice';
 import type { TrustProxy } from 'sluice/http';
-import type { Family } from 'sluice/prometheus';
-import { createAttempts } from './listeners/auth-attempts.ts';
-import { parseConfig, readFiles } from './config/config.ts';
-import type { Config } from './config/model.ts';
-import { createCore, type Core } from './core/core.ts';
-import {
-  type Address,
-  type Listener,
-  type ListenerOptions,
-  isLoopback,
-  type OpenListener,
-  showAddress,
-} from './listeners/listener.ts';
-import { openResp } from './listeners/resp/resp.ts';
+import { LISTENERS, openListener } from './listeners/open-listener.ts';
+import { type ConfigFile, parseConfig, readFiles } from './config/config.ts';
+import type { Config, FailureAnswer } from './config/model.ts';
+import { createCore, type Core, type CoreOptions } from './core/core.ts';
+import { type Address, type Listener, isLoopback, type Tls, showAddress } from './listeners/listener.ts';
 import type { GivenToken } from './listeners/grants.ts';
 import { checkHeaderName } from './listeners/http/forward-auth.ts';
-import { openHttp } from './listeners/http/http.ts';
 import { createLive } from './listeners/http/live.ts';
 import { liveConfig } from './listeners/http/live-config.ts';
+import { openProbes, type ProbeListener, type Readiness } from './listeners/http/probes.ts';
+import { createRequestLog } from './listeners/request-log.ts';
 import { type Log, oncePerSecond } from './log.ts';
-import { createMetrics, family, type Metrics, type MetricsOptions } from './telemetry/metrics/metrics.ts';
+import { labelsOf } from './config/labels.ts';
+import { createStoreCheck } from './core/store-check.ts';
+import { trackStore } from './telemetry/store-state.ts';
+import { factFamilies } from './telemetry/metrics/facts.ts';
+import { measureProcess } from './telemetry/metrics/process.ts';
+import { createMetrics, type Metrics, type MetricsOptions } from './telemetry/metrics/metrics.ts';
+import { createHistory } from './telemetry/metrics/history.ts';
 import type { OtlpOptions } from './telemetry/metrics/otlp.ts';
 import { createReloader, sizes } from './config/reload.ts';
-import { type OpenedStore, openStore, type StoreOptions } from './store.ts';
+import { openStore, type StoreOptions } from './store.ts';
 import { UsageError } from './config/usage-error.ts';
-import { openTelemetry, type TracesOptions } from './telemetry/telemetry.ts';
+import { openTelemetry, type Telemetry, type TracesOptions } from './telemetry/telemetry.ts';
 import { createTlsReloader, pathsOf, readTls, type TlsFiles } from './listeners/tls.ts';
-import { VERSION } from './version.ts';
 import { watchPaths } from './config/watch.ts';
 
 /** The protocol that a listener speaks. */
 export type ListenerName = 'http' | 'grpc' | 'resp';
-
-/** The function that opens the listener of each protocol. */
-const LISTENERS: Readonly<Record<ListenerName, OpenListener>> = {
-  http: openHttp,
-  // Imported on demand, because the gRPC library is large.
-  grpc: async (core, options) => (await import('./listeners/grpc/grpc.ts')).openGrpc(core, options),
-  resp: openResp,
-};
 
 /** Where to open a listener, and which tokens its clients need. */
 export interface ServerListener {
@@ -62,6 +51,11 @@ export interface ServerOptions {
   readonly store: StoreOptions;
   /** The listeners to open. */
   readonly listeners: Readonly<Partial<Record<ListenerName, ServerListener>>>;
+  /**
+   * Address of a plain HTTP listener for /livez, /readyz and /metrics, which requires neither TLS nor a token. Default: there is no
+   * such listener.
+   */
+  readonly probe?: Address | undefined;
   /** TLS certificates for all listeners. They are reloaded when the files change. */
   readonly tls?: TlsFiles | undefined;
   /**
@@ -126,6 +120,8 @@ export interface ServerOptions {
   readonly otlp?: OtlpOptions | undefined;
   /** The OpenTelemetry collector to push spans of sampled requests to. Default: no spans are recorded. */
   readonly traces?: TracesOptions | undefined;
+  /** Maximum number of denials to log per second, with hashed keys. Default 0, which logs none. */
+  readonly logDenials?: number | undefined;
   /** Whether to reload the files when they change. Default true. */
   readonly watch?: boolean | undefined;
   /** The log to write to. Created by `createLog`. */
@@ -138,6 +134,8 @@ export interface RunningServer {
   readonly core: Core;
   /** The address of each listener, with the actual port if port 0 was requested. */
   readonly addresses: Readonly<Partial<Record<ListenerName, Address>>>;
+  /** The address of the probe listener. Undefined if there is none. */
+  readonly probeAddress: Address | undefined;
   /** Reloads the configuration and the certificates. Resolves when they are in use or were found to be invalid. Never rejects. */
   reload(): Promise<void>;
   /**
@@ -168,69 +166,131 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   checkHeaderName('key-header', options.keyHeader);
   checkHeaderName('limit-header', options.limitHeader);
   const files = readFiles(options.config);
-  const { mergeDomains } = options;
-  const config = parseConfig(files, { mergeDomains });
+  const config = parseConfig(files, { mergeDomains: options.mergeDomains });
   const tls = options.tls && readTls(options.tls);
   const telemetry = await openTelemetry(options);
   const metrics = createMetrics(options.metrics);
-  /** Nodes whose circuit breaker is open. On a cluster, each node has its own breaker. */
-  const openBreakers = new Set<string | undefined>();
-  /**
-   * False while a Redis client establishes its first connection. A failure after that first connection opens a breaker instead.
-   */
-  let isConnected = true;
-  const updateStoreUp = (): void => metrics.storeUp(isConnected && openBreakers.size === 0);
+  metrics.declare(labelsOf(config));
+  const measured = measureProcess();
+  metrics.add(() => measured.families());
+  const readiness: Readiness = { isHealthy: false, isStoreReady: async () => false };
+  let probes: ProbeListener | undefined;
+  const closeObservers = async (): Promise<void> => {
+    measured.close();
+    await probes?.close();
+  };
+  try {
+    // The probe listener opens first, so that probes also work while the server waits for its store.
+    probes = options.probe && (await openProbes({ address: options.probe, readiness, metrics, log }));
+    const server = await serveConfig({ options, files, config, tls, telemetry, metrics, readiness });
+    const { drain } = server;
+    let draining: Promise<void> | undefined;
+    return {
+      ...server,
+      probeAddress: probes?.address,
+      // The probe listener closes last, so that /readyz answers during the whole drain.
+      drain: ({ delay = 0, timeout = 10_000 } = {}) =>
+        (draining ??= drain({ delay, timeout }).then(closeObservers)),
+    };
+  } catch (error) {
+    await closeObservers();
+    throw error;
+  }
+}
+
+/** What `startServer` has prepared before it connects to the store. */
+interface Preparation {
+  readonly options: ServerOptions;
+  readonly files: readonly ConfigFile[];
+  readonly config: Config;
+  readonly tls: Tls | undefined;
+  readonly telemetry: Telemetry;
+  readonly metrics: Metrics;
+  readonly readiness: Readiness;
+}
+
+/** Connects to the store and opens the listeners. */
+async function serveConfig(prepared: Preparation): Promise<Omit<RunningServer, 'probeAddress'>> {
+  const { options, files, config, telemetry, metrics, readiness } = prepared;
+  const { log, mergeDomains } = options;
+  let { tls } = prepared;
+  const onFailureOf = (limit: string): FailureAnswer | undefined => core.config.limits.get(limit)?.onFailure;
+  const state = trackStore(metrics, log, (limit) => onFailureOf(limit) ?? options.store.onFailure ?? 'local');
   const opened = await openStore(
     {
       ...options.store,
       onEvent(event) {
-        const { type, node } = event;
-        if (type === 'open') openBreakers.add(node);
-        else openBreakers.delete(node);
-        // A breaker closes only after the store has answered, which proves that the client is connected. The answer may have
-        // arrived on another connection than the client's first one.
-        isConnected ||= type === 'close';
-        updateStoreUp();
-        const where = node === undefined ? {} : { node };
-        if (type === 'open') log.error('the store is not responding', { fault: event.fault, ...where });
-        else log.info('the store is responding again', { after: Math.round(event.openFor), ...where });
+        state.onEvent(event);
         options.store.onEvent?.(event);
       },
       onError: oncePerSecond((error) => log.warn('connection to the store failed', { error: error.message })),
     },
-    {
-      onConnection(connected) {
-        isConnected = connected;
-        updateStoreUp();
-      },
-      onFailureOf: (limit) => core.config.limits.get(limit)?.onFailure,
-    },
+    { onConnection: (isConnected) => state.onConnection(isConnected), onFailureOf },
   );
-  const core = await openCore(config, opened, metrics, options);
-
-  const reloader = createReloader(core, options.config, log, files, () => live.configChanged(), {
-    mergeDomains,
+  const { shadow = false, maxCost, requestPolicies } = options;
+  const { store, keepsKeys } = opened;
+  const { fallback } = state;
+  const core = await openCore(config, {
+    store,
+    keepsKeys,
+    metrics,
+    fallback,
+    shadow,
+    maxCost,
+    requestPolicies,
   });
-  metrics.add(() => facts(opened, reloader.loaded.hash));
+  readiness.isStoreReady = createStoreCheck(core.store);
+
+  const onChange = (): void => {
+    metrics.declare(labelsOf(core.config));
+    live.configChanged();
+  };
+  const reloader = createReloader(core, options.config, log, files, onChange, { mergeDomains });
+  const connections = new Map<ListenerName, number>();
+  metrics.add(() =>
+    factFamilies({
+      store: opened.name,
+      isShadow: shadow,
+      hash: reloader.loaded.hash,
+      connections,
+      certificates: new Map(
+        tls === undefined ? [] : [...listeners.keys()].map((name) => [name, String(tls?.cert)]),
+      ),
+      keys: opened.size?.(),
+      evictions: opened.evictions?.(),
+    }),
+  );
   log.info('configuration loaded', { ...sizes(config), hash: reloader.loaded.hash, store: opened.name });
+  const history = createHistory({ metrics });
   const live = createLive({
     metrics,
+    history,
     storeKind: /^\w+/.exec(opened.name)?.[0].replace(/^rediss$/, 'redis') ?? '',
     config: () => liveConfig(core.config, reloader.loaded, options.config.join(', ')),
   });
 
-  let isHealthy = false;
+  const requestLog = createRequestLog(log, options.logDenials);
   const listeners = new Map<ListenerName, Listener>();
   try {
     for (const name of Object.keys(LISTENERS) as ListenerName[]) {
       const given = options.listeners[name];
       if (given === undefined) continue;
-      const own = { ...given, tls, live, tracer: telemetry.tracer, isHealthy: () => isHealthy };
+      connections.set(name, 0);
+      const own = {
+        ...given,
+        tls,
+        live,
+        tracer: telemetry.tracer,
+        requestLog,
+        isHealthy: () => readiness.isHealthy,
+        onConnection: (change: number) => void connections.set(name, (connections.get(name) ?? 0) + change),
+      };
       listeners.set(name, await openListener(name, core, options, own));
     }
-    isHealthy = true;
+    readiness.isHealthy = true;
   } catch (error) {
     live.close();
+    history.close();
     await Promise.all([...listeners.values()].map((listener) => listener.drain(0)));
     await core.close();
     throw error;
@@ -239,6 +299,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const checkTls =
     options.tls && tls
       ? createTlsReloader(options.tls, tls, log, (next) => {
+          tls = next;
           for (const listener of listeners.values()) listener.secure(next);
         })
       : () => {};
@@ -249,14 +310,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const paths = [...options.config, ...(options.tls ? pathsOf(options.tls) : [])];
   const unwatch = options.watch === false ? () => {} : watchPaths(paths, () => void checkFiles());
   const endPush = telemetry.pushMetrics(() => metrics.families());
-  let draining: Promise<void> | undefined;
-
-  async function drain(delay: number, timeout: number): Promise<void> {
-    isHealthy = false;
+  async function drain({ delay = 0, timeout = 0 }: DrainOptions = {}): Promise<void> {
+    readiness.isHealthy = false;
     log.info('draining', { delay, timeout });
     unwatch();
     if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
     live.close();
+    history.close();
     await Promise.all([...listeners.values()].map((listener) => listener.drain(timeout)));
     await core.close();
     await Promise.all([endPush(), telemetry.endSpans()]);
@@ -267,76 +327,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     core,
     addresses: Object.fromEntries([...listeners].map(([name, { address }]) => [name, address])),
     reload: () => checkFiles(true),
-    drain: ({ delay = 0, timeout = 10_000 } = {}) => (draining ??= drain(delay, timeout)),
+    drain,
   };
 }
 
 /** Closes the store if the core cannot be created, because the store's client would keep the process alive. */
-async function openCore(
-  config: Config,
-  { store, keepsKeys }: OpenedStore,
-  metrics: Metrics,
-  { shadow, maxCost, requestPolicies }: ServerOptions,
-): Promise<Core> {
+async function openCore(config: Config, options: CoreOptions): Promise<Core> {
   try {
-    return createCore(config, { store, keepsKeys, metrics, shadow, maxCost, requestPolicies });
+    return createCore(config, options);
   } catch (error) {
-    await store.close();
+    await options.store.close();
     throw error;
   }
-}
-
-async function openListener(
-  name: ListenerName,
-  core: Core,
-  options: ServerOptions,
-  own: Pick<ListenerOptions, 'address' | 'tokens' | 'tls' | 'live' | 'tracer' | 'isHealthy'>,
-): Promise<Listener> {
-  const { log, adminTokens, page, maxMessage = 1024 * 1024, maxKey = 1024 } = options;
-  const { adminWithoutToken, maxConnections, idleTimeout, keepAlive, remote, trustProxy } = options;
-  const { keyHeader, limitHeader } = options;
-  const { tls, tokens } = own;
-  const bounds = { maxMessage, maxKey, maxConnections, idleTimeout, keepAlive };
-  // Each listener counts attempts separately, because guessing the tokens of one listener must not lock clients out of another.
-  const attempts = createAttempts(trustProxy);
-  const listener = await LISTENERS[name](core, {
-    ...own,
-    ...bounds,
-    adminTokens,
-    adminWithoutToken,
-    attempts,
-    remote,
-    keyHeader,
-    limitHeader,
-    page,
-    log,
-  });
-  const address = showAddress(listener.address);
-  log.info('listening', {
-    listener: name,
-    address,
-    tls: tls !== undefined,
-    // The log line contains a URL that terminals make clickable.
-    ...(name === 'http' && page !== 'none' && { page: `http${tls === undefined ? '' : 's'}://${address}/` }),
-  });
-  if (!isLoopback(listener.address) && tokens === undefined && tls?.ca === undefined)
-    log.warn('anyone who can reach this address can use up limits; configure a token', {
-      listener: name,
-      address,
-    });
-  return listener;
-}
-
-function facts({ size, name }: OpenedStore, hash: string): Family[] {
-  const version = [{ labels: { version: VERSION, store: name }, value: 1 }];
-  const info = family('sluice.build_info', 'gauge', 'Version and store of the running server.', version);
-  const configInfo = family(
-    'sluice.config.info',
-    'gauge',
-    'Hash of the configuration in use. Servers that share a store should have the same hash.',
-    [{ labels: { hash }, value: 1 }],
-  );
-  return size === undefined
-    ? [info, configInfo]
-    : [info, configInfo, family('sluice.store.keys', 'gauge', 'Keys in the memory store.', size())];
 }

@@ -1,8 +1,10 @@
 /** Opens the store that a URL names. The Redis and Postgres clients are optional packages, imported on demand. */
+import type { SecureContextOptions } from 'node:tls';
 import { leased, memory, parseDuration, type Decision, type MaybePromise, type Store } from 'sluice';
 import { type BreakerEvent, redis, type RedisClient, type ResilientOptions } from 'sluice/redis';
 import type { Cluster, Redis } from 'ioredis';
 import type { FailureAnswer } from './config/model.ts';
+import { readStoreTls, type StoreTlsFiles } from './config/store-tls.ts';
 import { checkParameters } from './config/store-url.ts';
 import { UsageError } from './config/usage-error.ts';
 import { prefixedStore } from './core/prefixed-store.ts';
@@ -12,6 +14,8 @@ import { loadOptional } from './core/load-optional.ts';
 export interface StoreOptions {
   /** 'memory', or a URL: redis://, rediss://, redis+cluster://, redis+sentinel:// or postgres://. */
   readonly url: string;
+  /** Redis only, with rediss://: files with the certificates for the connection. Default: the authorities that Node trusts. */
+  readonly tls?: StoreTlsFiles | undefined;
   /** Memory store only: maximum number of keys per limit. Default 1,000,000. */
   readonly maxKeys?: number | undefined;
   /** Prefix of the names of all keys in the store. Servers with different prefixes count separately. Default: none. */
@@ -38,6 +42,8 @@ export interface OpenedStore {
   readonly keepsKeys: boolean;
   /** Current number of keys. Undefined if the store cannot count them. */
   readonly size: (() => number) | undefined;
+  /** Number of keys that were evicted so far. Undefined if the store cannot count them. */
+  readonly evictions: (() => number) | undefined;
 }
 
 export interface StoreHooks {
@@ -51,7 +57,8 @@ export async function openStore(
   options: StoreOptions,
   { onConnection = () => {}, onFailureOf = () => undefined }: StoreHooks = {},
 ): Promise<OpenedStore> {
-  const { url, maxKeys, leases, deadline, keyPrefix = '' } = options;
+  const { url, tls, maxKeys, leases, deadline, keyPrefix = '' } = options;
+  const certificates = readStoreTls(url, tls);
   if (!/^[\x21-\x7e]{0,100}$/.test(keyPrefix))
     throw new UsageError(
       '--key-prefix must have at most 100 characters, which must be visible ASCII characters',
@@ -64,10 +71,16 @@ export async function openStore(
         'leases need a store that several servers can share, such as redis://; got memory',
       );
     const store = memory({ maxKeys });
-    return { store, name: 'memory', keepsKeys: false, size: () => store.size };
+    return {
+      store,
+      name: 'memory',
+      keepsKeys: false,
+      size: () => store.size,
+      evictions: () => store.evictions,
+    };
   }
   const events = { onError: options.onError ?? (() => {}), onConnection };
-  const [client, close] = await clientOf(url, events).catch((error: unknown) => {
+  const [client, close] = await clientOf(url, certificates, events).catch((error: unknown) => {
     // Errors from URL and decodeURIComponent become a UsageError, because the CLI would otherwise print a stack trace instead of
     // a hint.
     const isMalformed = error instanceof URIError || (error as { code?: unknown }).code === 'ERR_INVALID_URL';
@@ -88,7 +101,7 @@ export async function openStore(
     const direct = closing(await storeOn(url, client, guards), close);
     const shared = leases === undefined ? direct : leased(direct, { nodes: leases.nodes });
     const store = prefixedStore(shared, keyPrefix);
-    return { store, name: withoutPassword(url), keepsKeys: true, size: undefined };
+    return { store, name: withoutPassword(url), keepsKeys: true, size: undefined, evictions: undefined };
   } catch (error) {
     // A client that stays open would keep the process alive.
     await close();
@@ -134,12 +147,17 @@ interface ClientEvents {
 
 type Client = readonly [client: object, close: () => MaybePromise<unknown>];
 
-async function clientOf(url: string, events: ClientEvents): Promise<Client> {
+async function clientOf(
+  url: string,
+  certificates: SecureContextOptions,
+  events: ClientEvents,
+): Promise<Client> {
   checkParameters(url);
   if (isPostgres(url)) return postgresClient(url, events);
   const { Redis, Cluster } = await loadOptional('this store', 'ioredis', () => import('ioredis'));
   if (/^rediss?:\/\//.test(url)) {
-    return observed(new Redis(url), events);
+    // Without `tls`, ioredis takes the use of TLS from the URL.
+    return observed(new Redis(url, url.startsWith('rediss:') ? { tls: certificates } : {}), events);
   }
   const [, secure, kind, user, nodes] = MANY.exec(url) ?? [];
   if (nodes === undefined || (kind === 'sentinel' && user === undefined))
@@ -149,7 +167,7 @@ async function clientOf(url: string, events: ClientEvents): Promise<Client> {
   const hosts = nodes.split(',').map(hostOf);
   // Split at the first colon only: a password may contain colons.
   const [name = '', password] = (user ?? '').split(/:(.*)/s, 2).map(decodeURIComponent);
-  const tls = secure === undefined ? {} : { tls: {} };
+  const tls = secure === undefined ? {} : { tls: certificates };
   const client =
     kind === 'cluster'
       ? new Cluster(hosts, {
@@ -158,7 +176,7 @@ async function clientOf(url: string, events: ClientEvents): Promise<Client> {
       : new Redis({
           ...tls,
           // Without these two options, ioredis connects to the sentinels and the master in plain text, even if `tls` is set.
-          ...(secure !== undefined && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+          ...(secure !== undefined && { enableTLSForSentinelMode: true, sentinelTLS: certificates }),
           sentinels: hosts,
           name,
           ...(password !== undefined && { password }),

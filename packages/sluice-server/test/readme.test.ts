@@ -260,8 +260,9 @@ describe('trying limits', () => {
 
 test('the flags and paths in the README exist', async () => {
   const page = textOf('packages/sluice-server/README.md').replaceAll(/^np[mx] .*$/gm, '');
-  const help = await printedBy(['--help']);
-  const flags = new Set(page.match(/(?<![\w-])--(?!help)[a-z][a-z-]+/g));
+  const commands = ['serve', 'check', 'simulate', 'replay', 'top'];
+  const help = (await Promise.all(commands.map((name) => printedBy([name, '--help', '--all'])))).join('');
+  const flags = new Set(page.match(/(?<![\w-])--(?!help|all)[a-z][a-z-]+/g));
   expect([...flags].filter((flag) => !help.includes(`${flag} `))).toEqual([]);
   const server = await serving(limits, { remote: true });
   const calls = [...page.matchAll(/^\| `(GET|POST) (\/\S*)` \|/gm)];

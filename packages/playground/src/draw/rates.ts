@@ -1,13 +1,17 @@
 /** Draws the rates of the last minutes as areas, with denied requests on top of allowed ones. Gaps in the data stay visible. */
 import type { Millis } from 'sluice';
 import { showDuration } from '../model/format.ts';
-import type { Point } from '../live/watch.ts';
+import { areAdjacent, type Point } from '../live/course.ts';
 import type { Palette } from './palette.ts';
 import type { Sheet } from './sheet.ts';
 
-/** Time without data after which the chart shows a gap. */
-const GAP: Millis = 2500;
 const SECOND: Millis = 1000;
+/** A longer point is an average, so it is drawn as a step. Shorter points are connected by lines. */
+const FINE: Millis = 3000;
+
+function startOf(point: Point): Point {
+  return { ...point, at: point.at - point.span };
+}
 
 export interface RatesLook {
   readonly palette: Palette;
@@ -23,14 +27,18 @@ export function drawRates(
   look: RatesLook,
 ): void {
   const { palette, shown, until, font } = look;
-  const highest = Math.max(1, ...points.map(({ allowed, denied }) => allowed + denied));
+  const highest = Math.max(
+    1,
+    ...points.filter(({ at }) => at > until - shown).map(({ allowed, denied }) => allowed + denied),
+  );
   const top = font === undefined ? 1 : 16;
   const x = (at: Millis) => width - ((until - at) / shown) * width;
   const y = (value: number) => height - 1 - (value / highest) * (height - 1 - top);
   context.clearRect(0, 0, width, height);
   for (const heard of stretchesOf(points)) {
-    // The first point covers the one second that ends at its time.
-    const stretch = [{ ...heard[0], at: heard[0].at - SECOND }, ...heard];
+    const stretch = heard.flatMap((point, i) =>
+      i === 0 || point.span > FINE ? [startOf(point), point] : [point],
+    );
     fill(
       stretch,
       () => 0,
@@ -75,13 +83,14 @@ export function drawRates(
   }
 }
 
+/** Splits the points wherever there is a gap in the data. */
 export function stretchesOf(points: readonly Point[]): Point[][] {
   const stretches: Point[][] = [];
-  let last: Millis = -Infinity;
+  let last: Point | undefined;
   for (const point of points) {
-    if (point.at - last > GAP) stretches.push([]);
+    if (last === undefined || !areAdjacent(last, point)) stretches.push([]);
     (stretches.at(-1) as Point[]).push(point);
-    last = point.at;
+    last = point;
   }
   return stretches;
 }

@@ -1,36 +1,43 @@
 /** Shows what a key has left, and resets or blocks it. */
-import { signal, useSignal } from '@preact/signals';
-import { useId } from 'preact/hooks';
-import { showNumber, showDuration } from '../model/format.ts';
+import { useSignal, useSignalEffect } from '@preact/signals';
+import { useId, useRef } from 'preact/hooks';
 import type { LimitAnswer } from './answer.ts';
 import { ask, type KeyVerb } from './ask.ts';
+import { explain } from './explain.ts';
 import { TokenField } from './token-field.tsx';
-import { askable } from './watch.ts';
+import { askable, config } from './watch.ts';
+import { asked, lookups } from './why-link.ts';
 
-/** The content of the form. A click in the list of denied keys also fills the form. */
-export const asked = signal({ limit: '', key: '' });
-
-const DONE: Readonly<Record<KeyVerb, string>> = { peek: 'Now', reset: 'Reset', block: 'Blocked' };
+const DONE: Readonly<Record<KeyVerb, string>> = { peek: '', reset: 'Reset: ', block: 'Blocked: ' };
 
 export function KeyPanel() {
   const id = useId();
   const duration = useSignal('10m');
-  const answer = useSignal<{ verb: KeyVerb; key: string; said: LimitAnswer | string } | undefined>(undefined);
+  const answer = useSignal<Answered | undefined>(undefined);
+  const panel = useRef<HTMLElement>(null);
   const { key } = asked.value;
   const limit = asked.value.limit || ([...askable.value][0] ?? '');
 
   async function send(verb: KeyVerb): Promise<void> {
+    const { key } = asked.peek();
+    const limit = asked.peek().limit || ([...askable.peek()][0] ?? '');
     const question = { limit, key, ...(verb === 'block' && { duration: duration.value }) };
     try {
-      answer.value = { verb, key, said: await ask(verb, question) };
+      answer.value = { verb, limit, key, said: await ask(verb, question) };
     } catch (error) {
-      answer.value = { verb, key, said: error instanceof Error ? error.message : String(error) };
+      answer.value = { verb, limit, key, said: error instanceof Error ? error.message : String(error) };
     }
   }
 
+  // A link in the list of denied keys, or in the address bar, asks for an explanation.
+  useSignalEffect(() => {
+    if (lookups.value === 0) return;
+    void send('peek').then(() => panel.current?.focus());
+  });
+
   return (
-    <section class="card key-panel">
-      <h2>A key</h2>
+    <section class="card key-panel" ref={panel} tabIndex={-1} aria-labelledby={`${id}-title`}>
+      <h2 id={`${id}-title`}>Why is a key denied?</h2>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -68,9 +75,11 @@ export function KeyPanel() {
       </form>
       <div class="key-answer" role="status">
         {answer.value === undefined ? (
-          <span class="muted">Shows what a key has left and how long it must wait.</span>
+          <span class="muted">
+            Explains what a key has left under each policy, and when its next request passes.
+          </span>
         ) : (
-          <Said {...answer.value} />
+          <Said answered={answer.value} />
         )}
       </div>
       <div class="key-acts">
@@ -95,27 +104,33 @@ export function KeyPanel() {
   );
 }
 
-function Said({
-  verb,
-  key,
-  said,
-}: {
+interface Answered {
   readonly verb: KeyVerb;
+  readonly limit: string;
   readonly key: string;
   readonly said: LimitAnswer | string;
-}) {
+}
+
+function Said({ answered: { verb, limit, key, said } }: { readonly answered: Answered }) {
   if (typeof said === 'string') return <span class="denied">{said}</span>;
+  const loaded = config.value?.limits.find(({ name }) => name === limit);
+  const { isAllowed, summary, policies } = explain(said, loaded?.policies ?? limit);
   return (
-    <span>
-      {DONE[verb]}: <code>{key}</code> has{' '}
-      <b>
-        {showNumber(said.remaining)} of {showNumber(said.limit)}
-      </b>{' '}
-      left
-      {said.allowed ? '.' : `, and may pass in ${showDuration(said.retryAfter)}.`}{' '}
-      <span class="muted">
-        {said.policy} · fully replenished in {showDuration(said.resetAfter)}
-      </span>
-    </span>
+    <>
+      <p class={isAllowed ? 'verdict' : 'verdict is-denied'}>
+        {DONE[verb]}
+        <code>{key}</code> {summary}
+        {!isAllowed &&
+          loaded?.shadow === true &&
+          ' The limit is in shadow mode, so its requests pass anyway.'}
+      </p>
+      <ul>
+        {policies.map(({ name, sentence, ...policy }) => (
+          <li key={name} class={policy.isAllowed ? '' : 'is-denied'}>
+            <code>{name}</code> <span>{sentence}</span>
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }

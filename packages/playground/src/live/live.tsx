@@ -1,11 +1,15 @@
 /** The Live part: a view of the running server. */
-import { useEffect } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { showNumber, showDuration } from '../model/format.ts';
 import { follow } from '../ui/follow.ts';
 import { Scroll } from '../ui/scroll.tsx';
-import { asked, KeyPanel } from './key-panel.tsx';
+import type { Point } from './course.ts';
+import { KeyPanel } from './key-panel.tsx';
 import { RatesChart } from './rates-chart.tsx';
+import { SampleControl } from './sample-control.tsx';
+import { stopSample } from './sample-traffic.ts';
 import type { Connection } from './stream.ts';
+import { tryLink } from './try-link.ts';
 import { TokenField } from './token-field.tsx';
 import {
   askable,
@@ -13,20 +17,27 @@ import {
   connection,
   courseFor,
   heard,
+  isAdmin,
   limitNames,
-  type Point,
+  RANGES,
+  range,
   snapshot,
   startWatching,
 } from './watch.ts';
+import { followWhyLink, whyLink } from './why-link.ts';
 
 export function Live() {
   useEffect(startWatching, []);
+  useEffect(() => stopSample, []);
   const { kind } = connection.value;
   const hasHeard = config.value !== undefined;
   return (
     <main class="live">
       <h1 class="hidden">Live: the running server</h1>
-      <Status connection={connection.value} />
+      <div class="live-top">
+        <Status connection={connection.value} />
+        {hasHeard && kind === 'open' && <SampleControl />}
+      </div>
       {kind === 'refused' && <TokenForm />}
       {kind === 'absent' && !hasHeard && <Absent />}
       {hasHeard && (
@@ -104,7 +115,11 @@ function Now() {
   const isWell = store === undefined || (store.up && store.breaker === 'closed');
   return (
     <section class="card now" aria-label="Now">
-      <RatesChart limit="" isLarge />
+      <div class="now-chart">
+        <Ranges />
+        <RatesChart limit="" isLarge />
+        <Quiet />
+      </div>
       <dl class="stats">
         <Fact name="Allowed" value={perSecond(all?.allowed)} tone="admitted" />
         <Fact name="Denied" value={perSecond(all?.denied)} tone="denied" />
@@ -124,6 +139,41 @@ function Now() {
         />
       </dl>
     </section>
+  );
+}
+
+/** Chooses how much of the past the charts show. */
+function Ranges() {
+  return (
+    <fieldset class="ranges">
+      <legend class="hidden">Time range</legend>
+      {(Object.keys(RANGES) as (keyof typeof RANGES)[]).map((name) => (
+        <label key={name}>
+          <input
+            type="radio"
+            name="range"
+            checked={range.value === name}
+            onChange={() => {
+              range.value = name;
+            }}
+          />
+          {name}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** Says what to do while the chart is empty. */
+function Quiet() {
+  follow(heard);
+  const all = courseFor('');
+  if (all.length === 0 || all.some(({ allowed, denied }) => allowed + denied > 0)) return null;
+  return (
+    <p class="quiet-note muted">
+      No requests in the last hour.
+      {isAdmin.value && ' Send sample traffic to see the limits at work.'}
+    </p>
   );
 }
 
@@ -172,7 +222,7 @@ function Limits() {
               return (
                 <tr key={name}>
                   <th scope="row">
-                    {name}
+                    <LimitName name={name} policies={limit?.policies} />
                     {limit?.shadow === true && <small class="muted"> shadow</small>}
                     <code class="under">{limit?.policies}</code>
                   </th>
@@ -199,6 +249,17 @@ function Limits() {
   );
 }
 
+/** The name of a limit, as a link to the playground if that can show the limit. */
+function LimitName({ name, policies }: { readonly name: string; readonly policies: string | undefined }) {
+  const link = useMemo(() => (policies === undefined ? undefined : tryLink(policies)), [policies]);
+  if (link === undefined) return <>{name}</>;
+  return (
+    <a href={link} title="Open in the playground">
+      {name}
+    </a>
+  );
+}
+
 /** The number of keys for which space is reserved. */
 const MOST_DENIED = 8;
 
@@ -211,21 +272,33 @@ function TopDenied() {
         {top.length === 0 && <li class="muted">None so far.</li>}
         {top.slice(0, MOST_DENIED).map(({ limit, key, denied }) => (
           <li key={`${limit} ${key}`}>
-            <button
-              type="button"
-              class="quiet"
-              disabled={!askable.value.has(limit)}
-              onClick={() => {
-                asked.value = { limit, key };
-              }}
-            >
-              <code>{key}</code> <span class="muted">{limit}</span>
-            </button>
+            {askable.value.has(limit) ? (
+              <WhyLink limit={limit} name={key} />
+            ) : (
+              <span>
+                <code>{key}</code> <span class="muted">{limit}</span>
+              </span>
+            )}
             <b class="denied">{showNumber(denied)}</b>
           </li>
         ))}
       </ol>
     </section>
+  );
+}
+
+function WhyLink({ limit, name }: { readonly limit: string; readonly name: string }) {
+  const href = whyLink(limit, name);
+  return (
+    <a
+      href={href}
+      onClick={() => {
+        // The browser ignores a link to the current URL.
+        if (location.hash === href) followWhyLink(href.split('?')[1] ?? '');
+      }}
+    >
+      <code>{name}</code> <span class="muted">{limit}</span> <span class="why-word">Why?</span>
+    </a>
   );
 }
 

@@ -1,4 +1,4 @@
-/** A chart of the request rates of one limit over the last minutes. */
+/** A chart of the request rates of one limit over the last minutes or the last hour. */
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { readPalette } from '../draw/palette.ts';
@@ -6,9 +6,9 @@ import { drawRates } from '../draw/rates.ts';
 import { sheetOf, soon } from '../draw/sheet.ts';
 import { follow } from '../ui/follow.ts';
 import { isDark } from '../ui/theme.ts';
-import { courseFor, heard, SHOWN } from './watch.ts';
+import { courseFor, heard, RANGES, range } from './watch.ts';
 
-/** Minimum number of milliseconds that the chart shows. The maximum is SHOWN; a longer history is cut. */
+/** Minimum number of milliseconds that the chart shows. The maximum is the range that the user chose. */
 const LEAST = 20_000;
 
 export function RatesChart({
@@ -26,13 +26,13 @@ export function RatesChart({
       if (sheet === undefined || course.length === 0) return;
       const font = isLarge ? { font: `11px ${getComputedStyle(document.body).fontFamily}` } : {};
       const until = course[course.length - 1].at;
-      const shown = Math.min(SHOWN, Math.max(LEAST, until - course[0].at));
+      const shown = Math.min(RANGES[range.peek()], Math.max(LEAST, until - course[0].at));
       drawRates(sheet, course, { palette: readPalette(), shown, until, ...font });
     },
     [limit, isLarge],
   );
   useSignalEffect(() => {
-    follow(heard, isDark);
+    follow(heard, isDark, range);
     soon(draw);
   });
   useEffect(() => {
@@ -46,7 +46,7 @@ export function RatesChart({
       ref={canvas}
       class={isLarge ? 'rates large' : 'rates'}
       role="img"
-      aria-label={`Rates of ${what} over the last few minutes`}
+      aria-label={`Rates of ${what} over the last ${range.value}`}
     />
   );
 }

@@ -2,7 +2,7 @@
  * The input field for the token. It stores the token on every keystroke, because the page renders every second and would
  * otherwise erase the input.
  */
-import { retryRefused, token } from './watch.ts';
+import { reconnect, token } from './watch.ts';
 
 export function TokenField({ label }: { readonly label: string }) {
   return (
@@ -15,7 +15,7 @@ export function TokenField({ label }: { readonly label: string }) {
         onInput={(event) => {
           token.value = event.currentTarget.value.trim();
         }}
-        onChange={retryRefused}
+        onChange={reconnect}
       />
     </label>
   );

@@ -1,6 +1,7 @@
 /** The part of the server's data that the page shows. LIVE.md describes the messages. */
 import { computed, signal } from '@preact/signals';
 import type { Millis } from 'sluice';
+import { addPast, addPoint, type Counts, KEPT, NONE, type Point } from './course.ts';
 import { type Connection, openStream, type Stream } from './stream.ts';
 
 export interface LiveConfig {
@@ -16,14 +17,6 @@ export interface LiveConfig {
     /** True for a limit on Envoy descriptors. Its keys consist of several entries and cannot be looked up. */
     readonly descriptor?: boolean;
   }[];
-}
-
-export interface Counts {
-  readonly allowed: number;
-  readonly denied: number;
-  readonly near: number;
-  /** Requests that would have been denied without shadow mode. */
-  readonly shadowed: number;
 }
 
 export interface Snapshot {
@@ -42,18 +35,29 @@ export interface Snapshot {
   };
 }
 
-/** Requests per second at an instant, by outcome. */
-export interface Point extends Counts {
+/** The counts of up to one hour before the stream was opened. */
+interface History {
   readonly at: Millis;
+  readonly every: Millis;
+  readonly span: Millis;
+  readonly all: Course;
+  readonly limits: readonly (Course & { readonly name: string })[];
 }
 
-/** The maximum number of points to keep. With one point per second, they cover five minutes. */
-const MOST_POINTS = 300;
-export const SHOWN: Millis = MOST_POINTS * 1000;
+interface Course {
+  readonly allowed: readonly number[];
+  readonly denied: readonly number[];
+}
+
+/** The durations that the charts can show. */
+export const RANGES = { '5 min': 300_000, '1 hour': KEPT } as const;
+export const range = signal<keyof typeof RANGES>('5 min');
 
 export const connection = signal<Connection>({ kind: 'connecting' });
 export const config = signal<LiveConfig | undefined>(undefined);
 export const snapshot = signal<Snapshot | undefined>(undefined);
+/** Whether the server lets this client reset and block keys. */
+export const isAdmin = signal(false);
 /** The token, kept only in memory because it must not be stored on disk. */
 export const token = signal('');
 /** The points of each limit, by its name. The name '' stands for the sum of all limits. */
@@ -76,15 +80,14 @@ export function courseFor(limit: string): readonly Point[] {
   return courses.get(limit) ?? [];
 }
 
-const NONE: Counts = { allowed: 0, denied: 0, near: 0, shadowed: 0 };
-
 function take(next: Snapshot): void {
   const perSecond = 1000 / Math.max(1, next.span);
-  const all = { ...NONE, at: next.at };
+  const all = { ...NONE, at: next.at, span: next.span };
   const rates = new Map<string, Point>();
   for (const { name, allowed, denied, near, shadowed } of next.limits) {
     const point = {
       at: next.at,
+      span: next.span,
       allowed: allowed * perSecond,
       denied: denied * perSecond,
       near: near * perSecond,
@@ -97,16 +100,38 @@ function take(next: Snapshot): void {
   }
   add('', all);
   for (const name of new Set([...courses.keys(), ...rates.keys()]))
-    if (name !== '') add(name, rates.get(name) ?? { ...NONE, at: next.at });
+    if (name !== '') add(name, rates.get(name) ?? { ...NONE, at: next.at, span: next.span });
   snapshot.value = next;
   heard.value++;
 }
 
-function add(limit: string, point: Point): void {
+function courseOf(limit: string): Point[] {
   const course = courses.get(limit) ?? [];
   courses.set(limit, course);
-  course.push(point);
-  while (course[0].at < point.at - SHOWN) course.shift();
+  return course;
+}
+
+function add(limit: string, point: Point): void {
+  addPoint(courseOf(limit), point);
+}
+
+function takePast({ at, every, span, all, limits }: History): void {
+  for (const { name, allowed, denied } of [{ ...all, name: '' }, ...limits]) {
+    const last = allowed.length - 1;
+    const points = allowed.map((count, i) => {
+      const own = i === last ? span : every;
+      const end = i === last ? at : at - span - (last - 1 - i) * every;
+      return {
+        ...NONE,
+        at: end,
+        span: own,
+        allowed: (count * 1000) / own,
+        denied: ((denied[i] ?? 0) * 1000) / own,
+      };
+    });
+    addPast(courseOf(name), points);
+  }
+  heard.value++;
 }
 
 let stream: Stream | undefined;
@@ -124,6 +149,8 @@ export function startWatching(): () => void {
     onEvent(name, data) {
       try {
         if (name === 'config') config.value = JSON.parse(data) as LiveConfig;
+        if (name === 'rights') isAdmin.value = (JSON.parse(data) as { admin: boolean }).admin;
+        if (name === 'history') takePast(JSON.parse(data) as History);
         if (name === 'snapshot') take(JSON.parse(data) as Snapshot);
       } catch {
         // Skip a message that cannot be parsed, and continue with the next one.
@@ -138,7 +165,7 @@ export function startWatching(): () => void {
   };
 }
 
-/** Reconnects with the current token if the server rejected the previous one. */
-export function retryRefused(): void {
-  if (connection.peek().kind === 'refused') stream?.retry();
+/** Reconnects with the current token, because it may have other rights. */
+export function reconnect(): void {
+  stream?.retry();
 }

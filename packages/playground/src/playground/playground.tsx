@@ -21,7 +21,7 @@ export function Playground() {
     return () => stop.abort();
   }, []);
   return (
-    <main class="playground">
+    <main class="playground" aria-label="Playground">
       <p class="intro">
         <b>Same traffic, different limits.</b> See what each limit lets through, and change anything.
       </p>

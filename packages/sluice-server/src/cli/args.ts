@@ -10,6 +10,10 @@ export interface Flag {
   /** Placeholder for the flag's value in the help text. Undefined for a boolean flag, which has no value. */
   readonly value?: string;
   readonly many?: boolean;
+  /** The accepted values, if they are a fixed list. Shells complete them. */
+  readonly choices?: readonly string[];
+  /** Whether the short help shows the flag. If no flag of a command is a main flag, the short help shows all of them. */
+  readonly isMain?: boolean;
   readonly help: string;
 }
 

@@ -1,39 +1,15 @@
 /** The `sluice` command. */
-import { showFlags } from './args.ts';
-import { CHECK_FLAGS, checkCommand, type Output } from './check.ts';
+import { checkCommand, type Output } from './check.ts';
+import { completionCommand } from './completion.ts';
+import { COMMANDS, showCommand, showCommands } from './help.ts';
 import { ConfigError } from '../config/model.ts';
-import { SERVE_FLAGS, serveCommand, tokenOf } from './serve.ts';
+import { serveCommand } from './serve.ts';
+import { tokenOf } from './token-files.ts';
 import { UsageError } from '../config/usage-error.ts';
-import { REPLAY_FLAGS, replayCommand } from './tools/replay.ts';
-import { SIMULATE_FLAGS, simulateCommand } from './tools/simulate.ts';
-import { TOP_FLAGS, topCommand } from './tools/top.ts';
+import { replayCommand } from './tools/replay.ts';
+import { simulateCommand } from './tools/simulate.ts';
+import { topCommand } from './tools/top.ts';
 import { VERSION } from '../version.ts';
-
-const HELP = `sluice ${VERSION}: rate limits for every language
-
-  sluice serve --config limits.yaml     run the server: HTTP, gRPC and RESP
-  sluice check limits.yaml              validate a configuration, for CI
-  sluice simulate '10/s burst 20'       try a limit on synthetic traffic
-  sluice replay access.log --policy …   try a limit on recorded traffic
-  sluice top http://127.0.0.1:8080      watch a running server in the terminal
-
-sluice serve
-${showFlags(SERVE_FLAGS)}
-
-Each of these flags can also be set by an environment variable, such as SLUICE_MAX_KEY for --max-key.
-
-sluice check
-${showFlags(CHECK_FLAGS)}
-
-sluice simulate
-${showFlags(SIMULATE_FLAGS)}
-
-sluice replay
-${showFlags(REPLAY_FLAGS)}
-
-sluice top
-${showFlags(TOP_FLAGS)}
-`;
 
 const OUTPUT: Output = {
   out: (text) => process.stdout.write(text),
@@ -44,12 +20,9 @@ const OUTPUT: Output = {
 export async function main(argv: readonly string[], output: Output = OUTPUT): Promise<number> {
   const [command, ...rest] = argv;
   try {
-    if (
-      argv.some((word) => word === '--help' || word === '-h') ||
-      command === 'help' ||
-      command === undefined
-    ) {
-      output.out(HELP);
+    const help = helpFor(argv);
+    if (help !== undefined) {
+      output.out(help);
       return command === undefined ? 2 : 0;
     }
     if (command === '--version' || command === 'version') {
@@ -57,14 +30,26 @@ export async function main(argv: readonly string[], output: Output = OUTPUT): Pr
       return 0;
     }
     if (command === 'serve') return await serveCommand(rest);
-    if (command === 'check') return checkCommand(rest, output);
+    if (command === 'check') return await checkCommand(rest, output);
     if (command === 'simulate') return simulateCommand(rest, output);
     if (command === 'replay') return await replayCommand(rest, output);
     if (command === 'top') return await topCommand(rest, output, tokenOf);
+    if (command === 'completion') return completionCommand(rest, output);
     throw new UsageError(`unknown command '${command}'`);
   } catch (error) {
     return reportError(error, output);
   }
+}
+
+/** The help text that the arguments ask for. Undefined if they do not ask for help. */
+function helpFor(argv: readonly string[]): string | undefined {
+  const [command] = argv;
+  const isHelp = argv.some((word) => word === '--help' || word === '-h');
+  if (command !== undefined && command !== 'help' && !isHelp) return undefined;
+  const name = command === 'help' ? argv[1] : command;
+  return name !== undefined && Object.hasOwn(COMMANDS, name)
+    ? showCommand(name, argv.includes('--all'))
+    : showCommands();
 }
 
 function reportError(error: unknown, { err }: Output): number {
@@ -79,6 +64,12 @@ function reportError(error: unknown, { err }: Output): number {
   const { message, stack, code } = error as Error & { readonly code?: unknown };
   // A system error such as EADDRINUSE is printed without a stack trace. If the error has no message (AggregateError), its code is
   // printed.
+  if (code === 'EADDRINUSE') {
+    err(
+      `sluice: ${message}. Stop the other process, or choose another address with --http, --grpc or --resp.\n`,
+    );
+    return 1;
+  }
   err(typeof code === 'string' ? `sluice: ${message || String(code)}\n` : `${stack}\n`);
   return 1;
 }

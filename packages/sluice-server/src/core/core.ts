@@ -5,6 +5,7 @@
 import type { Decision, Duration, ManyDecision, MaybePromise, Store } from 'sluice';
 import type { Config } from '../config/model.ts';
 import { type ClThrottle, openCell } from './cell.ts';
+import type { FallbackWatch } from '../telemetry/fallback-watch.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts';
 import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
 import { boundCharges } from './bounded-charges.ts';
@@ -49,6 +50,8 @@ export interface CoreOptions {
   readonly keepsKeys?: boolean | undefined;
   /** The metrics that count the decisions. Default: a new set of counters. */
   readonly metrics?: Metrics | undefined;
+  /** Is told where each decision came from, to report when a fallback answers. Default: none. */
+  readonly fallback?: FallbackWatch | undefined;
   /** Whether to evaluate and count all limits as usual, but never deny a request. Default false. */
   readonly shadow?: boolean | undefined;
   /**
@@ -166,7 +169,7 @@ export class UnknownLimit extends Error {
 export function createCore(config: Config, options: CoreOptions): Core {
   const { metrics = createMetrics(), shadow: isShadow = false, keepsKeys = true } = options;
   const { maxCost, requestPolicies = 0 } = options;
-  const measured = measuredStore(options.store, metrics);
+  const measured = measuredStore(options.store, metrics, options.fallback);
   const store = boundCharges(measured, maxCost);
   const ownPolicies = openRequestPolicies(store, requestPolicies);
   let current = prepare(config);

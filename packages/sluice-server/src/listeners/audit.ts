@@ -13,6 +13,8 @@ export interface Action {
   readonly grant: Grant;
   readonly limit?: string | undefined;
   readonly key?: string | undefined;
+  /** Identifies the request. Undefined if the protocol has no ids of requests. */
+  readonly requestId?: string | undefined;
 }
 
 /** Runs an action, and logs it with its outcome if its verb is an admin verb. */
@@ -46,7 +48,11 @@ function outcomeOf(error: unknown): Outcome {
 }
 
 /** Writes the log line of an action. The line contains the token's name, never the token itself. */
-export function audit(log: Log, { listener, verb, grant, limit, key }: Action, outcome: Outcome): void {
+export function audit(
+  log: Log,
+  { listener, verb, grant, limit, key, requestId }: Action,
+  outcome: Outcome,
+): void {
   log.info('admin action', {
     listener,
     verb,
@@ -54,6 +60,7 @@ export function audit(log: Log, { listener, verb, grant, limit, key }: Action, o
     limit: limit?.slice(0, MAX_SHOWN),
     key: key?.slice(0, MAX_SHOWN),
     outcome,
+    requestId,
   });
 }
 
@@ -61,7 +68,12 @@ export function audit(log: Log, { listener, verb, grant, limit, key }: Action, o
  * Writes a line if a client was refused because it may not use an admin verb. The line has no limit and no key, because the
  * request's arguments were not read.
  */
-export function auditRefusal(log: Log, listener: Action['listener'], error: unknown): void {
+export function auditRefusal(
+  log: Log,
+  listener: Action['listener'],
+  error: unknown,
+  requestIdOf: () => string | undefined = () => undefined,
+): void {
   if (!(error instanceof Forbidden) || error.verb === undefined || !isAdminVerb(error.verb)) return;
-  audit(log, { listener, verb: error.verb, grant: error.grant }, 'forbidden');
+  audit(log, { listener, verb: error.verb, grant: error.grant, requestId: requestIdOf() }, 'forbidden');
 }

@@ -18,13 +18,15 @@ const KEEP_ALIVE = 60_000;
 export interface AdmissionOptions {
   readonly max?: number | undefined;
   readonly listener: string;
+  /** Called with 1 when a connection is admitted, and with -1 when it closes. */
+  readonly onConnection?: ((change: 1 | -1) => void) | undefined;
   readonly log: Log;
 }
 
 /** Returns a function that admits a new connection, or returns false if the maximum is reached. */
 export function admissionTo(
   server: Server,
-  { max = MAX_CONNECTIONS, listener, log }: AdmissionOptions,
+  { max = MAX_CONNECTIONS, listener, log, onConnection = () => {} }: AdmissionOptions,
 ): (socket: Socket) => boolean {
   let open = 0;
   const warn = oncePerSecond(() =>
@@ -40,7 +42,11 @@ export function admissionTo(
       return false;
     }
     open++;
-    socket.once('close', () => open--);
+    onConnection(1);
+    socket.once('close', () => {
+      open--;
+      onConnection(-1);
+    });
     return true;
   };
 }

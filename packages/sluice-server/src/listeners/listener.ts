@@ -6,6 +6,7 @@ import type { Core } from '../core/core.ts';
 import type { GivenToken } from './grants.ts';
 import type { Live } from './http/live.ts';
 import type { Log } from '../log.ts';
+import type { RequestLog } from './request-log.ts';
 import type { Tracer } from '../telemetry/traces/tracer.ts';
 
 /** Network address of a listener. */
@@ -45,7 +46,11 @@ export interface ListenerOptions {
   readonly maxMessage: number;
   /** Maximum length of a key, in bytes of UTF-8. */
   readonly maxKey: number;
+  /** Called with 1 when a connection is opened, and with -1 when it closes. */
+  readonly onConnection?: ((change: 1 | -1) => void) | undefined;
   readonly log: Log;
+  /** Logs refused and denied requests. Undefined if they are not logged. */
+  readonly requestLog?: RequestLog | undefined;
   /** Records spans. Undefined if no spans are recorded. */
   readonly tracer?: Tracer | undefined;
   /** Returns whether load balancers should send requests to this server. False while the server starts and while it drains. */

@@ -7,7 +7,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { readArgs } from '../../src/cli/args.ts';
 import { RespParser, ProtocolError } from '../../src/listeners/resp/parser.ts';
 import { createLog } from '../../src/log.ts';
-import { SERVE_FLAGS, tokenOf } from '../../src/cli/serve.ts';
+import { SERVE_FLAGS } from '../../src/cli/serve-flags.ts';
+import { tokenOf } from '../../src/cli/token-files.ts';
 import { openStore } from '../../src/store.ts';
 import { UsageError } from '../../src/config/usage-error.ts';
 import { splitCsv } from '../../src/cli/tools/csv.ts';
@@ -169,7 +170,7 @@ describe('input from the operator', () => {
     );
   });
 
-  test('the token in a token file is the first line that is not a comment', () => {
+  test('the first token of a token file is its first line that is neither blank nor a comment', () => {
     const file = join(folder, 'tokens');
     const token = fc.string({ unit: fc.constantFrom('a', 'Z', '9', '-', '_', '=', '#'), minLength: 1 });
     const noise = fc.constantFrom('', ' ', '\t', '# a comment', '  # another', '\r');

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Flags, readArgs } from '../../src/cli/args.ts';
 import { main } from '../../src/cli/cli.ts';
-import { listenersOf, SERVE_FLAGS } from '../../src/cli/serve.ts';
+import { SERVE_FLAGS } from '../../src/cli/serve-flags.ts';
+import { listenersOf, serverOptions } from '../../src/cli/serve-options.ts';
 import { createLog } from '../../src/log.ts';
 import { run, serving, temporaryFile, temporaryFolder } from '../serving.ts';
 
@@ -68,6 +69,21 @@ describe('sluice serve', () => {
         `use 0.0.0.0:PORT","listener":"http","given":"${given}"`,
       );
     expect(opened(['--http', '127.0.0.1:8080', '--grpc', '[::]:8081']).lines).toEqual([]);
+  });
+
+  test('warns that --shadow does not apply to hits of remote stores', () => {
+    const lines: string[] = [];
+    vi.spyOn(process.stdout, 'write').mockImplementation((line) => lines.push(String(line)) > 0);
+    const start = (...argv: string[]) => {
+      serverOptions(
+        readArgs(['--config', 'limits.yaml', '--http', '127.0.0.1:0', ...argv], SERVE_FLAGS),
+        {},
+        false,
+      );
+      return lines.splice(0).join('');
+    };
+    expect(start('--shadow')).toBe('');
+    expect(start('--shadow', '--remote')).toContain('--shadow does not apply to hits of remote stores');
   });
 
   test('exits on SIGTERM even if the store never answers', async () => {

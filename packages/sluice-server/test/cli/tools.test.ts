@@ -284,7 +284,7 @@ describe('sluice replay', () => {
 
 describe('sluice top', () => {
   test('shows rates and the most denied keys, without control characters', async () => {
-    const server = await serving('limits: { a: 2/h }');
+    const server = await serving('limits: { a: 2/h }', { metrics: { topKeys: 20 } });
     for (let i = 0; i < 5; i++) await take(server.url, 'a', 'evil \u001b[2J');
     const [code, printed] = await sluice('top', server.url, '--times', '2', '--every', '1ms');
     expect(code).toBe(0);

@@ -52,7 +52,7 @@ describe('over HTTP', () => {
   };
   const on = (limit: string, more = {}) => ({ limit, key: 'alice', ...more });
 
-  test('a token permits its verbs on its limits, and everything else has status 403', async () => {
+  test('a token permits its verbs on its limits, and every other request is answered with status 403', async () => {
     const { ask } = await open();
     for (const [token, path, body, expected] of [
       ['plain', '/v1/take', on('api'), 200],
@@ -146,6 +146,7 @@ describe('over HTTP', () => {
       by,
       ...(limit !== undefined && { limit, key }),
       outcome,
+      requestId: expect.any(String) as unknown,
     });
     const lines = log.map((text) => JSON.parse(text) as Record<string, unknown>);
     expect(lines).toEqual([
@@ -176,7 +177,7 @@ describe('over RESP', () => {
     return { ask, log };
   };
 
-  test('a token permits its verbs on its limits, and everything else is NOPERM', async () => {
+  test('a token permits its verbs on its limits, and every other command is answered with NOPERM', async () => {
     const { ask } = await open();
     for (const [token, words, expected] of [
       ['plain', 'THROTTLE alice api', /^\*5/],
@@ -240,7 +241,7 @@ describe('over RESP', () => {
   });
 });
 
-test('over gRPC, a missing right is PERMISSION_DENIED, and a wrong token is UNAUTHENTICATED', async () => {
+test('over gRPC, a token gets PERMISSION_DENIED for a call that it does not permit, and a wrong token gets UNAUTHENTICATED', async () => {
   const { port } = await opened(openGrpc, LIMITS, rights);
   const { call } = clientOf(port, RATE_LIMIT);
   const codeOf = async (token: string | undefined, domain: string, isNegativeHits = false) => {

@@ -409,3 +409,10 @@ test('a custom algorithm is rejected before anything is sent, because the server
     code: 'ERR_STORE_UNAVAILABLE',
   });
 });
+
+test('--shadow does not change the decisions about hits of remote stores', async () => {
+  const { url } = await remoteServer('memory', { shadow: true });
+  const limiter = createLimiter('1/h', { store: remote(url, { token: TOKEN }), name: 'shadowed' });
+  expect(await limiter.take('alice')).toMatchObject({ allowed: true, source: 'store' });
+  expect(await limiter.take('alice')).toMatchObject({ allowed: false, source: 'store' });
+});

@@ -78,15 +78,18 @@ describe('metrics', () => {
 
   test('count takes that are allowed, near the limit and denied', () => {
     limiter.reset('x');
-    const text = counted({}, ['a', 'a', 'a', 'a', 'a', 'a', 'a']);
+    const text = counted({ topKeys: 20 }, ['a', 'a', 'a', 'a', 'a', 'a', 'a']);
     expect(text).toContain('sluice_decisions_total{limit="a",outcome="allowed"} 5\n');
     expect(text).toContain('sluice_decisions_total{limit="a",outcome="denied"} 2\n');
     expect(text).toContain('sluice_near_limit_total{limit="a"} 1\n');
     expect(text).toContain('sluice_top_denied{limit="a",key="key of a"} 2\n');
   });
 
-  test('contain no keys if topKeys is 0', () => {
+  test('contain no keys if topKeys is 0 or not given', () => {
+    limiter.take('x', { cost: 5, mode: 'partial' });
+    expect(counted({ topKeys: 20 }, ['a', 'b'])).toContain('key of');
     expect(counted({ topKeys: 0 }, ['a', 'b'])).not.toContain('key of');
+    expect(counted({}, ['a', 'b'])).not.toContain('key of');
   });
 
   test("have a bounded number of labels, and count further limits as 'other'", () => {

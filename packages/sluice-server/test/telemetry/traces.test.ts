@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { unpunctuality } from 'sluice-test-support/redis/watch.ts';
 import { readArgs } from '../../src/cli/args.ts';
 import { refusal } from '../../src/listeners/resp/answer.ts';
-import type { Command } from '../../src/listeners/resp/command.ts';
+import type { Command, Session } from '../../src/listeners/resp/command.ts';
 import { spanRecorder } from '../../src/listeners/resp/trace.ts';
 import { createLog } from '../../src/log.ts';
 import type { ServerOptions } from '../../src/server.ts';
@@ -234,7 +234,7 @@ test('an internal server error is recorded as an error in the span of a RESP com
   const log = createLog(() => {});
   const command = { hasKey: true } as Command;
   const record = spanRecorder(tracer, command, ['THROTTLE', 'k', 'api'], performance.now());
-  record?.(refusal(new TypeError('broken'), 'throttle', log));
+  record?.(refusal(new TypeError('broken'), 'throttle', { log }, {} as Session));
   expect(spans.map(({ error }) => error)).toEqual(['ERR internal server error']);
 });
 

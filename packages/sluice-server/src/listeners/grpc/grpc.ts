@@ -1,10 +1,13 @@
 /** The gRPC listener: Envoy's rate limit service, and health checks. */
+import { randomUUID } from 'node:crypto';
 import { type sendUnaryData, Server, type ServerUnaryCall, status } from '@grpc/grpc-js';
 import type { Core } from '../../core/core.ts';
 import { isPromise } from '../../core/maybe-promise.ts';
 import { secondsOf } from '../auth-attempts.ts';
 import { type Listener, type ListenerOptions, IDLE_TIMEOUT, showAddress } from '../listener.ts';
 import { Forbidden, type Grant, grantFor, NO_TOKEN } from '../grants.ts';
+import { validRequestId } from '../request-id.ts';
+import { deniedDescriptors, type RefusalReason } from '../request-log.ts';
 import { storeFaultIn } from '../store-failure.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
@@ -29,7 +32,17 @@ const KEEP_ALIVE_TIMEOUT = 20_000;
 const DRAIN_GRACE = 300;
 
 export async function openGrpc(core: Core, options: ListenerOptions): Promise<Listener> {
-  const { address, maxMessage, maxKey, isHealthy, log, tracer, idleTimeout = IDLE_TIMEOUT } = options;
+  const {
+    address,
+    maxMessage,
+    maxKey,
+    isHealthy,
+    log,
+    tracer,
+    requestLog,
+    idleTimeout = IDLE_TIMEOUT,
+  } = options;
+  const logDenial = requestLog?.denied;
   const services = loadServices();
   const health = createHealth(isHealthy);
   const server = new Server({
@@ -49,11 +62,29 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
     };
     const succeed = (response: RateLimitResponse): void => {
       answered(status.OK, response);
+      if (logDenial !== undefined && response.overallCode === 'OVER_LIMIT') {
+        const { domain, descriptors } = call.request;
+        logDenial(
+          () => deniedDescriptors(domain, descriptors, response.statuses),
+          () => ({
+            listener: 'grpc',
+            requestId: idOf(call),
+          }),
+        );
+      }
       callback(null, response);
     };
     const fail = (error: unknown): void => {
       const { code, message } = refusalOf(error);
       if (code === status.INTERNAL) log.error('gRPC call failed', { listener: 'grpc', error: String(error) });
+      const reason = REASONS.get(code);
+      if (reason !== undefined)
+        requestLog?.refused(reason, () => ({
+          listener: 'grpc',
+          detail: message,
+          client: hostOf(call.getPeer()),
+          requestId: idOf(call),
+        }));
       answered(code);
       callback({ code, details: message });
     };
@@ -99,6 +130,18 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
 function bindError({ message }: Error): Error {
   const reason = /errors: \[(.*)\]$/s.exec(message)?.[1] ?? message;
   return Object.assign(new Error(reason), { code: /\bE[A-Z]{3,}\b/.exec(reason)?.[0] ?? 'ERR_LISTEN' });
+}
+
+/** Status codes of refusals that are logged. A denial by a limit has the status OK. */
+const REASONS: ReadonlyMap<status, RefusalReason> = new Map([
+  [status.UNAUTHENTICATED, 'unauthorized'],
+  [status.RESOURCE_EXHAUSTED, 'unauthorized'],
+  [status.PERMISSION_DENIED, 'forbidden'],
+]);
+
+/** The id in the call's metadata, which Envoy copies from the request, or a new one. */
+function idOf({ metadata }: Call): string {
+  return validRequestId(metadata.get('x-request-id')[0]) ?? randomUUID();
 }
 
 function refusalOf(error: unknown): Refusal {

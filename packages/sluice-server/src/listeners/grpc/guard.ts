@@ -60,7 +60,12 @@ export function guardSessions(server: Server, options: ListenerOptions): void {
   }
 
   for (const http2Server of http2ServersOf(server)) {
-    const admit = admissionTo(http2Server, { max, listener: 'grpc', log });
+    const admit = admissionTo(http2Server, {
+      max,
+      listener: 'grpc',
+      log,
+      onConnection: options.onConnection,
+    });
     /** Whether the session that Node creates for the current socket exceeds the maximum number of connections. */
     let isFull = false;
     takeOver(http2Server, 'connection', (socket: Socket) => {

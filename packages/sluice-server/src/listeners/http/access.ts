@@ -4,6 +4,7 @@ import { secondsOf } from '../auth-attempts.ts';
 import {
   CERTIFIED,
   checkVerb,
+  Forbidden,
   type Grant,
   grantFor,
   isAdminVerb,
@@ -27,6 +28,17 @@ export function checkAccess(request: IncomingMessage, verb: TokenVerb, options: 
   const grant = grantOf(request, verb, options);
   checkVerb(grant, verb);
   return grant;
+}
+
+/** Whether the client may reset keys, and so may send the synthetic traffic that the Live page offers. */
+export function isAdmin(request: IncomingMessage, options: Access): boolean {
+  try {
+    checkAccess(request, 'reset', options);
+    return true;
+  } catch (error) {
+    if (error instanceof HttpProblem || error instanceof Forbidden) return false;
+    throw error;
+  }
 }
 
 function grantOf(request: IncomingMessage, verb: TokenVerb, options: Access): Grant {

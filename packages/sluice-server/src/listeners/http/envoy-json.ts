@@ -14,6 +14,7 @@ import {
 } from '../../core/descriptors.ts';
 import { chain } from '../../core/maybe-promise.ts';
 import { dynamicMetadataOf } from '../dynamic-metadata.ts';
+import { deniedDescriptors } from '../request-log.ts';
 import { checkDescriptors, type Grant } from '../grants.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
@@ -36,6 +37,7 @@ export function answerJson(core: Core, body: unknown, maxKey: number, grant: Gra
       answer.overLimit ? 429 : 200,
     ),
     asked: () => askedOf(domain, descriptors, answer.overLimit),
+    denied: answer.overLimit ? () => deniedDescriptors(domain, descriptors, answer.statuses) : undefined,
   }));
 }
 

@@ -68,7 +68,14 @@ export function forwardAuthRoute(core: Core, options: Options): Route {
       if (!STATUSES.includes(status))
         throw new HttpProblem('bad-request', `status must be one of ${STATUSES.join(', ')}`);
       const operation = operationOf(request, given);
-      return answerV1(core, 'take', operation, { maxKey, maxBatch: 1, log, grant, denied: Number(status) });
+      return answerV1(core, 'take', operation, {
+        maxKey,
+        maxBatch: 1,
+        log,
+        grant,
+        request,
+        denied: Number(status),
+      });
     },
   };
 }

@@ -6,6 +6,7 @@ import { decideRemoteHits } from 'sluice/remote';
 import type { Core } from '../../core/core.ts';
 import type { Log } from '../../log.ts';
 import { audit } from '../audit.ts';
+import { requestIdOf } from '../request-id.ts';
 import { JSON_TYPE } from './reply.ts';
 import type { Route } from './routes.ts';
 
@@ -20,13 +21,24 @@ export function hitsRoute({ store }: Core, log: Log): Route {
   return {
     method: 'POST',
     verb: 'store',
-    async answer(_request, _query, body, grant) {
+    async answer(request, _query, body, grant) {
       // `decide` rejects if the body is invalid.
       const answers = await decide(body);
       const [plans, hits] = body as Asked;
       for (const [plan, verb, key] of hits)
         if (verb === 'block' || verb === 'reset') {
-          audit(log, { listener: 'http', verb, grant, limit: nameIn(plans[plan]), key }, 'done');
+          audit(
+            log,
+            {
+              listener: 'http',
+              verb,
+              grant,
+              limit: nameIn(plans[plan]),
+              key,
+              requestId: requestIdOf(request),
+            },
+            'done',
+          );
         }
       return { status: 200, type: JSON_TYPE, body: answers, asked: () => ({ count: hits.length }) };
     },

@@ -17,6 +17,8 @@ import { drainBacklog } from '../drain-backlog.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
 import { auditRefusal } from '../audit.ts';
 import { type Grant, NO_TOKEN } from '../grants.ts';
+import { knownRequestId, requestIdOf } from '../request-id.ts';
+import { refusalReason } from './refusal-reason.ts';
 import { checkAccess, checkOrigin } from './access.ts';
 import { readJson } from './body.ts';
 import { closeConnections, numberOf, sendInDrain, stopListening } from './drain.ts';
@@ -28,7 +30,8 @@ import { problemOf } from './v1.ts';
 const REFUSAL_TIME = 1000;
 
 export async function openHttp(core: Core, options: ListenerOptions): Promise<Listener> {
-  const { address, tls, log, tracer, maxMessage } = options;
+  const { address, tls, log, tracer, maxMessage, requestLog } = options;
+  const logDenial = requestLog?.denied;
   const routes = routesOf(core, options);
   let isDraining = false;
 
@@ -50,6 +53,8 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
 
     function finishWith(reply: Reply, isLast: boolean): void {
       try {
+        if (logDenial !== undefined && reply.denied !== undefined)
+          logDenial(reply.denied, () => ({ listener: 'http', requestId: requestIdOf(request) }));
         send(request, response, reply, isLast);
         // A stream stays open until the client disconnects, so its duration is meaningless.
         if (reply.stream !== undefined) return;
@@ -65,6 +70,15 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
       const problem = problemOf(error);
       if (problem.cause instanceof Error || problem.body.status === 500)
         log.error('HTTP request failed', { path: name, error: String(problem.cause) });
+      const reason = refusalReason(problem);
+      if (reason !== undefined)
+        requestLog?.refused(reason, () => ({
+          listener: 'http',
+          path: name,
+          detail: problem.message,
+          client: options.attempts?.clientOf(request),
+          requestId: requestIdOf(request),
+        }));
       finish(problemReply(problem));
     }
 
@@ -86,7 +100,7 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
     try {
       if (route !== undefined) grant = checkRequest(request, route);
     } catch (error) {
-      auditRefusal(log, 'http', error);
+      auditRefusal(log, 'http', error, () => requestIdOf(request));
       fail(error);
       return;
     }
@@ -126,7 +140,12 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
           },
           onRequest,
         );
-  const admit = admissionTo(server, { max: options.maxConnections, listener: 'http', log });
+  const admit = admissionTo(server, {
+    max: options.maxConnections,
+    listener: 'http',
+    log,
+    onConnection: options.onConnection,
+  });
   server.on('connection', (socket: Socket) => {
     if (admit(socket)) return;
     // Nothing can be sent to a client before the TLS handshake.
@@ -198,6 +217,8 @@ function send(request: IncomingMessage, response: ServerResponse, reply: Reply, 
   // All headers are in one array, because setting them one by one costs more than the decision.
   const head = ['Content-Type', type, 'X-Content-Type-Options', 'nosniff'];
   for (const [name, value] of headers) head.push(name, value);
+  const id = knownRequestId(request);
+  if (id !== undefined) head.push('X-Request-Id', id);
   if (!head.includes('Cache-Control')) head.push('Cache-Control', 'no-store');
   const size = Buffer.byteLength(body);
   if (stream === undefined && status !== 304) head.push('Content-Length', String(size));

@@ -5,11 +5,14 @@
 import type { ServerResponse } from 'node:http';
 import type { Millis } from 'sluice';
 import type { Counts, Metrics, Totals } from '../../telemetry/metrics/metrics.ts';
+import type { History } from '../../telemetry/metrics/history.ts';
 import { quantilesBetween, type Quantiles } from '../../telemetry/metrics/latency-buckets.ts';
 import { HttpProblem, type Reply } from './reply.ts';
 
 export interface LiveOptions {
   readonly metrics: Pick<Metrics, 'totals' | 'topDenied'>;
+  /** The counts of the last hour, with which each stream starts. */
+  readonly history: Pick<History, 'past'>;
   /** Kind of the store: 'memory', 'redis' or 'postgres'. */
   readonly storeKind: string;
   /** Returns the current data of the `config` event. */
@@ -19,8 +22,8 @@ export interface LiveOptions {
 }
 
 export interface Live {
-  /** Opens a new stream. */
-  reply(): Reply;
+  /** Opens a new stream for a client. `isAdmin` says whether the client may reset and block keys. */
+  reply(isAdmin: boolean): Reply;
   /** Sends a `config` event to all streams, after the configuration was loaded or rejected. */
   configChanged(): void;
   /** Ends all streams and rejects new ones. */
@@ -48,7 +51,7 @@ const MAX_DENIED = 20;
 const MAX_MISSED = 30;
 const TYPE = 'text/event-stream';
 
-export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOptions): Live {
+export function createLive({ metrics, history, storeKind, config, every = 1000 }: LiveOptions): Live {
   const streams = new Set<Stream>();
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -111,7 +114,7 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
     timer = undefined;
   }
 
-  function open(response: ServerResponse): void {
+  function open(response: ServerResponse, isAdmin: boolean): void {
     if (isClosed) {
       response.end();
       return;
@@ -120,6 +123,9 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
     streams.add(stream);
     configEvent = eventOf('config', config());
     sendConfig(stream);
+    response.write(eventOf('rights', { admin: isAdmin }));
+    // The first snapshot starts where the history ends.
+    response.write(eventOf('history', history.past(stream.since.totals.limits)));
     timer ??= setInterval(tick, every).unref();
     // A write may fail after the client has disconnected. The error is ignored, because the 'close' handler removes the stream.
     response.on('error', () => {});
@@ -130,13 +136,13 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
   }
 
   return {
-    reply() {
+    reply(isAdmin) {
       if (isClosed || streams.size >= MAX_STREAMS)
         throw new HttpProblem(
           'unavailable',
           isClosed ? 'the server is shutting down' : `maximum number of streams (${MAX_STREAMS}) reached`,
         );
-      return { status: 200, type: TYPE, body: '', stream: open };
+      return { status: 200, type: TYPE, body: '', stream: (response) => open(response, isAdmin) };
     },
     configChanged() {
       configEvent = eventOf('config', config());

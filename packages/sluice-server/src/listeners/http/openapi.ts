@@ -1,5 +1,6 @@
 /** Handles GET /openapi.json, which describes the HTTP API as an OpenAPI document. */
 import { VERSION } from '../../version.ts';
+import { HITS_PATH } from './openapi-hits.ts';
 import { V1_VERBS, type Verb } from './operations.ts';
 
 const text = { type: 'string' };
@@ -309,6 +310,7 @@ export const OPENAPI: string = JSON.stringify({
     ...Object.fromEntries(V1_VERBS.map((verb) => [`/v1/${verb}`, verbPath(verb)])),
     '/v1/take-many': takeManyPath(),
     '/v1/forward-auth': forwardAuthPath(),
+    '/v1/hits': HITS_PATH,
     '/v1/limits': get('limits', 'The limits of the configuration', 'application/json'),
     '/json': {
       post: {

@@ -1,5 +1,6 @@
 /** The response of a route, as data. Only http.ts writes it to a socket. */
 import type { ServerResponse } from 'node:http';
+import type { DeniedTake } from '../request-log.ts';
 import type { Asked } from '../../telemetry/traces/tracer.ts';
 
 export interface Reply {
@@ -9,6 +10,8 @@ export interface Reply {
   readonly headers?: readonly (readonly [name: string, value: string])[];
   /** Describes the request for its span. */
   readonly asked?: () => Asked;
+  /** The takes that were denied, for the log. Undefined if none was. */
+  readonly denied?: (() => readonly DeniedTake[]) | undefined;
   /** Writes the response after the headers. Used instead of `body`. */
   readonly stream?: (response: ServerResponse) => void;
 }

@@ -5,6 +5,7 @@ import { EXPOSITION_TYPE } from 'sluice/prometheus';
 import type { Core } from '../../core/core.ts';
 import type { Grant, TokenVerb } from '../grants.ts';
 import type { ListenerOptions } from '../listener.ts';
+import { isAdmin } from './access.ts';
 import { answerJson } from './envoy-json.ts';
 import { forwardAuthRoute } from './forward-auth.ts';
 import { hitsRoute } from './hits.ts';
@@ -37,13 +38,13 @@ const MAX_OPERATIONS = 1000;
 export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<string, Route> {
   const { maxKey, isHealthy, live, log } = options;
 
-  function optionsOf(query: string, grant: Grant): V1Options {
-    return { maxKey, maxBatch: MAX_OPERATIONS, log, grant, denied: statusOfDenial(query) };
+  function optionsOf(request: IncomingMessage, query: string, grant: Grant): V1Options {
+    return { maxKey, maxBatch: MAX_OPERATIONS, log, grant, request, denied: statusOfDenial(query) };
   }
 
   function verbRoute(verb: Verb): [path: string, route: Route] {
-    const answer: Route['answer'] = (_, query, body, grant) =>
-      answerV1(core, verb, body, optionsOf(query, grant));
+    const answer: Route['answer'] = (request, query, body, grant) =>
+      answerV1(core, verb, body, optionsOf(request, query, grant));
     return [`/v1/${verb}`, { method: 'POST', verb, answer }];
   }
 
@@ -54,7 +55,7 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
       {
         method: 'POST',
         verb: 'take',
-        answer: (_, query, body, grant) => answerMany(core, body, optionsOf(query, grant)),
+        answer: (request, query, body, grant) => answerMany(core, body, optionsOf(request, query, grant)),
       },
     ],
     ['/v1/forward-auth', forwardAuthRoute(core, options)],
@@ -70,7 +71,9 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
     ],
     ['/rlconfig', get('config', () => text(showConfig(core.config)))],
     ['/metrics', get('metrics', () => text(core.metrics.text(), 200, EXPOSITION_TYPE))],
-    ...(live === undefined ? [] : ([['/live', get('live', () => live.reply())]] as const)),
+    ...(live === undefined
+      ? []
+      : ([['/live', get('live', (request) => live.reply(isAdmin(request, options)))]] as const)),
     // 500 tells load balancers to send requests elsewhere, as in envoyproxy/ratelimit.
     ['/healthcheck', publicGet(() => (isHealthy() ? text('OK') : text('not ready', 500)))],
     ['/openapi.json', publicGet(() => text(OPENAPI, 200, 'application/json; charset=utf-8'))],

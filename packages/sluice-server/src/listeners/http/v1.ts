@@ -2,6 +2,7 @@
  * Handles POST /v1/take and the routes of the other verbs. The body is one operation, or a list of operations that are answered
  * in order. Also handles /v1/take-many, which charges either all of its items or none.
  */
+import type { IncomingMessage } from 'node:http';
 import { type Decision, type MaybePromise, SluiceError } from 'sluice';
 import { rateLimitHeaders } from 'sluice/http';
 import { type Core, type CoreVerbs, type LimitRef, UnknownLimit, type Verdict } from '../../core/core.ts';
@@ -9,11 +10,13 @@ import { chain } from '../../core/maybe-promise.ts';
 import { PoliciesRefused, REQUEST_POLICIES } from '../../core/request-policies.ts';
 import type { Log } from '../../log.ts';
 import { audited } from '../audit.ts';
-import { checkLimit, Forbidden, type Grant } from '../grants.ts';
+import { checkLimit, Forbidden, type Grant, isAdminVerb } from '../grants.ts';
+import { requestIdOf } from '../request-id.ts';
+import type { DeniedTake } from '../request-log.ts';
 import { storeFaultIn } from '../store-failure.ts';
 import type { Asked } from '../../telemetry/traces/tracer.ts';
 import { type Operation, readOperation, type Verb } from './operations.ts';
-import { HttpProblem, json, JSON_TYPE, type Reply } from './reply.ts';
+import { HttpProblem, json, JSON_TYPE, type ProblemBody, type Reply } from './reply.ts';
 
 export interface V1Options {
   readonly maxKey: number;
@@ -23,6 +26,8 @@ export interface V1Options {
   readonly denied: number;
   /** What the client may do. */
   readonly grant: Grant;
+  /** The request, which the log identifies by its id. */
+  readonly request: Pick<IncomingMessage, 'headers'>;
   readonly log: Log;
 }
 
@@ -68,6 +73,7 @@ export function answerMany(core: Core, body: unknown, options: V1Options): Maybe
     body: JSON.stringify(decision),
     headers: rateLimitHeaders(decision),
     asked: () => ({ count: items.length, outcome: outcomeOf(decision) }),
+    denied: decision.allowed ? undefined : () => deniedIn(operations, decision.decisions),
   }));
 }
 
@@ -78,6 +84,7 @@ function takeReply({ limit, key }: Operation, decision: Verdict, denied: number)
     body: JSON.stringify(decision),
     headers: rateLimitHeaders(decision),
     asked: () => ({ limit: nameOf(limit), key, outcome: outcomeOf(decision) }),
+    denied: decision.allowed ? undefined : () => [{ limit: nameOf(limit), key }],
   };
 }
 
@@ -102,7 +109,22 @@ async function answerList(core: Core, verb: Verb, list: unknown[], options: V1Op
   );
   const isDown = answers.length > 0 && answers.every((answer) => 'status' in answer && answer.status === 503);
   if (isDown) throw new HttpProblem('store-unavailable');
-  return { ...json(answers), asked: () => ({ count: list.length }) };
+  const isDenied = verb === 'take' && answers.some((answer) => answer.allowed === false);
+  return {
+    ...json(answers),
+    asked: () => ({ count: list.length }),
+    denied: isDenied ? () => deniedIn(operations, answers) : undefined,
+  };
+}
+
+/** The operations whose answer is a denial. An answer may also be an error, which has no `allowed`. */
+function deniedIn(
+  operations: readonly Operation[],
+  answers: readonly (Decision | ProblemBody)[],
+): DeniedTake[] {
+  return operations
+    .filter((_, i) => answers[i]?.allowed === false)
+    .map(({ limit, key }) => ({ limit: nameOf(limit), key }));
 }
 
 function outcomeOf({ allowed, shadowed }: Verdict): Asked['outcome'] {
@@ -143,7 +165,12 @@ function nameOf(limit: LimitRef): string {
   return typeof limit === 'string' ? limit : REQUEST_POLICIES;
 }
 
-function ask(core: Core, verb: Verb, operation: Operation, { grant, log }: V1Options): MaybePromise<Verdict> {
+function ask(
+  core: Core,
+  verb: Verb,
+  operation: Operation,
+  { grant, log, request }: V1Options,
+): MaybePromise<Verdict> {
   const { limit, key } = operation;
   const name = nameOf(limit);
   // Most operations are takes, which need no audit.
@@ -151,7 +178,8 @@ function ask(core: Core, verb: Verb, operation: Operation, { grant, log }: V1Opt
     checkLimit(grant, name);
     return send(core, verb, operation);
   }
-  return audited(log, { listener: 'http', verb, grant, limit: name, key }, () => {
+  const requestId = isAdminVerb(verb) ? requestIdOf(request) : undefined;
+  return audited(log, { listener: 'http', verb, grant, limit: name, key, requestId }, () => {
     checkLimit(grant, name);
     return send(core, verb, operation);
   });

@@ -4,52 +4,16 @@
  * or has too many commands in progress, nothing more is read from its socket.
  */
 import type { Socket } from 'node:net';
-import type { Millis } from 'sluice';
-import type { Core } from '../../core/core.ts';
-import { detachedCopy } from '../../core/detached-copy.ts';
-import type { Grant } from '../grants.ts';
 import { HANDSHAKE_TIMEOUT } from '../listener.ts';
-import type { Log } from '../../log.ts';
-import type { Tracer } from '../../telemetry/traces/tracer.ts';
 import { answerTo, refusal } from './answer.ts';
-import { type Command, type Commands, RespError, type Session } from './command.ts';
+import { RespError, type Session } from './command.ts';
+import { createLastRound } from './last-round.ts';
+import { namedBy, UNKNOWN } from './named-command.ts';
 import { type Bounds, ProtocolError, RespParser } from './parser.ts';
 import { failure } from './reply.ts';
 import { type Code, createReplyCounter } from './reply-counter.ts';
-import { spanRecorder } from './trace.ts';
-
-export interface Service {
-  readonly core: Core;
-  readonly log: Log;
-  readonly commands: Commands;
-  readonly bounds: Bounds;
-  /** Whether clients must authenticate first. */
-  readonly requiresAuth: boolean;
-  /** What a client may do without a token. Used only if `requiresAuth` is false. */
-  readonly openGrant: Grant;
-  /** A connection is closed if its client sends nothing for this long. 0 means never. */
-  readonly idleTimeout: Millis;
-  /** A connection is closed if a command stays incomplete for this long. */
-  readonly requestTimeout: Millis;
-  readonly tracer?: Tracer | undefined;
-  /** Called with the number of replies that were sent. */
-  answered(times: number): void;
-  /** Runs `work` after the input of all connections in this turn of the event loop has been read. */
-  afterReading(work: () => void): void;
-}
-
-export interface Connection {
-  /** Processes input, as text with one character per byte. */
-  receive(text: string): void;
-  /** Closes the connection if its client has been inactive for too long. `now` is monotonic time. */
-  checkTimeouts(now: Millis): void;
-  /**
-   * Serves the client for another `grace` ms. Then answers everything that has arrived, stops reading and closes the connection.
-   * If the client keeps sending, the connection stops reading after twice the grace period or, if the server cannot keep up with
-   * the client, another `lastReads` ms later.
-   */
-  drain(grace: Millis, lastReads: Millis): void;
-}
+import type { Connection, Service } from './service.ts';
+import { replyRecorder } from './trace.ts';
 
 /** Maximum number of commands in progress. */
 const MAX_WAITING = 1000;
@@ -74,17 +38,8 @@ interface Slot {
   reply: string | undefined;
 }
 
-/** The command that a word names, and its label in metrics. */
-interface Named {
-  readonly word: string;
-  readonly command: Command | undefined;
-  readonly label: string;
-}
-
-const UNKNOWN: Named = { word: '', command: undefined, label: 'unknown' };
-
 export function serveClient(socket: Socket, id: number, client: string, service: Service): Connection {
-  const { log, commands, bounds, requiresAuth, tracer, idleTimeout, requestTimeout } = service;
+  const { commands, bounds, requiresAuth, idleTimeout, requestTimeout } = service;
   const session: Session = {
     id,
     client,
@@ -114,18 +69,12 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   let isEnded = false;
   let isFlushing = false;
   let isWriting = false;
-  /** Whether the connection closes as soon as everything that has arrived is answered. */
-  let isLastRound = false;
-  /** Whether the last round has taken so long that the client seems to send commands without end. */
-  let isOverdue = false;
-  let isAwaitingQuiet = false;
-  /** Whether the connection was blocked since `awaitQuiet` was last called, which means that unread commands may be waiting. */
-  let wasBlocked = false;
   /** Number of times that input arrived. */
   let reads = 0;
   /** Whether the parser needs more input before it can return another command. */
   let isConsumed = false;
-  let idle: NodeJS.Timeout | undefined;
+  let linger: NodeJS.Timeout | undefined;
+  const lastRound = createLastRound({ reads: () => reads, run, write, stopReading });
 
   function isBlocked(): boolean {
     return isFull || waiting.length >= MAX_WAITING || held > MAX_HELD;
@@ -163,7 +112,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     };
     answer.then(
       (reply) => settled(reply, 'ok'),
-      (error: unknown) => settled(refusal(error, name, log), 'error'),
+      (error: unknown) => settled(refusal(error, name, service, session), 'error'),
     );
   }
 
@@ -187,7 +136,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     // Clients tend to repeat a command, and comparing it with the previous one is cheaper than a lookup.
     if (word !== known.word) known = namedBy(word, commands);
     const { command, label } = known;
-    const record = tracer && spanRecorder(tracer, command, words, start);
+    const record = replyRecorder(service, command, words, start, id);
     try {
       const answer = answerTo(command, words, session);
       if (typeof answer !== 'string') replyLater(answer, label, start, record);
@@ -199,7 +148,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     } catch (error) {
       if (error instanceof RespError && error.delay > 0) replyLater(rejectLater(error), label, start, record);
       else {
-        const answer = refusal(error, label, log);
+        const answer = refusal(error, label, service, session);
         record?.(answer);
         sendReply(answer);
         replies.count(label, 'error', start);
@@ -239,8 +188,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
       socket[isStopped ? 'pause' : 'resume']();
     const isAnswered = isConsumed && !isStopped && waiting.length === 0;
     if ((session.isClosing && waiting.length === 0) || (isEnded && isAnswered)) leave();
-    else if (isLastRound && (isAnswered || (isOverdue && !isStopped))) awaitQuiet();
-    wasBlocked ||= isStopped;
+    else lastRound.afterWrite(isAnswered, isStopped);
   }
 
   function writeLater(): void {
@@ -251,36 +199,6 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   function run(): void {
     read();
     write();
-  }
-
-  /** Starts the last round of a drain, after the grace period. */
-  function startLastRound(grace: Millis, lastReads: Millis): void {
-    isLastRound = true;
-    idle = setTimeout(() => {
-      isOverdue = true;
-      idle = setTimeout(stopReading, lastReads).unref();
-      run();
-    }, grace).unref();
-    run();
-  }
-
-  /**
-   * Waits for two turns of the event loop, then stops reading if nothing has arrived. If the last round is overdue, stops reading
-   * even if input has arrived, unless the connection was blocked. Node reads from all sockets in each turn, so everything that
-   * arrived before these two turns is answered, even if the process was stalled.
-   */
-  function awaitQuiet(): void {
-    if (isAwaitingQuiet) return;
-    isAwaitingQuiet = true;
-    wasBlocked = false;
-    const before = reads;
-    setImmediate(() =>
-      setImmediate(() => {
-        isAwaitingQuiet = false;
-        if (reads === before || (isOverdue && !wasBlocked)) stopReading();
-        else write();
-      }),
-    );
   }
 
   /** Stops reading for good. Commands that were read are still answered before the connection is closed. */
@@ -294,10 +212,10 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   function leave(): void {
     session.isClosing = true;
     if (socket.writableEnded || socket.destroyed) return;
-    clearTimeout(idle);
+    lastRound.cancel();
     socket.end();
     socket.resume();
-    idle = setTimeout(() => socket.destroy(), LINGER).unref();
+    linger = setTimeout(() => socket.destroy(), LINGER).unref();
   }
 
   /** Sends the reason and closes the connection. A client that does not read the reason is disconnected after LINGER. */
@@ -318,7 +236,8 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   socket.on('error', () => socket.destroy());
   socket.on('close', () => {
     session.isClosing = true;
-    clearTimeout(idle);
+    lastRound.cancel();
+    clearTimeout(linger);
   });
 
   return {
@@ -338,9 +257,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
       else if (now - begunAt > requestTimeout) closeWith('timeout: the command is incomplete');
       else if (idleTimeout > 0 && now - readAt > idleTimeout) closeWith('idle timeout');
     },
-    drain(grace, lastReads) {
-      idle ??= setTimeout(startLastRound, grace, grace, lastReads);
-    },
+    drain: (grace, lastReads) => lastRound.begin(grace, lastReads),
   };
 }
 
@@ -348,10 +265,4 @@ function rejectLater(error: RespError): Promise<string> {
   return new Promise((_, reject) => {
     setTimeout(() => reject(error), error.delay);
   });
-}
-
-function namedBy(word: string, commands: Commands): Named {
-  const name = word.toLowerCase();
-  const command = commands.get(name);
-  return command === undefined ? UNKNOWN : { word: detachedCopy(word), command, label: detachedCopy(name) };
 }

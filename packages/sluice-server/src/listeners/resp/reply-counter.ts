@@ -1,6 +1,6 @@
 /** Counts the replies of one connection for the metrics. */
 import type { Millis } from 'sluice';
-import type { Service } from './connection.ts';
+import type { Service } from './service.ts';
 
 export type Code = 'ok' | 'error';
 

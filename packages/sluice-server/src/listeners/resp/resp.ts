@@ -14,7 +14,8 @@ import {
 import { CERTIFIED, type Grant, LOCAL_ADMIN, NO_TOKEN } from '../grants.ts';
 import { drainBacklog } from '../drain-backlog.ts';
 import { commandsOf } from './commands.ts';
-import { type Connection, serveClient, type Service } from './connection.ts';
+import { serveClient } from './connection.ts';
+import type { Connection, Service } from './service.ts';
 import { readWithSharedBuffer } from './socket.ts';
 
 const MAX_ARGUMENTS = 1024;
@@ -41,6 +42,7 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
   const service: Service = {
     core,
     log,
+    requestLog: options.requestLog,
     bounds: { maxArguments: MAX_ARGUMENTS, maxBytes: maxMessage },
     requiresAuth: tokens !== undefined,
     openGrant: grantWithoutToken(options),
@@ -94,7 +96,12 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
           },
           serve,
         );
-  const admit = admissionTo(server, { max: options.maxConnections, listener: 'resp', log });
+  const admit = admissionTo(server, {
+    max: options.maxConnections,
+    listener: 'resp',
+    log,
+    onConnection: options.onConnection,
+  });
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));

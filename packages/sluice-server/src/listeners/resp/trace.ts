@@ -1,8 +1,36 @@
-/** Records spans of the RESP listener. RESP has no headers, so each span starts a new trace. */
+/** Records spans and denials of the RESP listener. RESP has no headers, so each span starts a new trace. */
 import type { Millis } from 'sluice';
 import type { Asked, Tracer } from '../../telemetry/traces/tracer.ts';
+import type { DeniedTake, RequestLog } from '../request-log.ts';
 import type { Command } from './command.ts';
 import { isLimited } from './throttle-reply.ts';
+
+interface Recorders {
+  readonly tracer?: Tracer | undefined;
+  readonly requestLog?: RequestLog | undefined;
+}
+
+/** Returns a function that records a command, given its reply. Undefined if neither a span nor a log line is needed. */
+export function replyRecorder(
+  { tracer, requestLog }: Recorders,
+  command: Command | undefined,
+  words: readonly string[],
+  start: Millis,
+  connection: number,
+): ((reply: string) => void) | undefined {
+  const span = tracer && spanRecorder(tracer, command, words, start);
+  const logDenial = requestLog?.denied;
+  if (logDenial === undefined || command?.hasKey !== true) return span;
+  return (reply) => {
+    span?.(reply);
+    if (isLimited(reply) !== true) return;
+    const takes = (): readonly DeniedTake[] => {
+      const { limit = '', key = '' } = askedOf(words[0].toUpperCase(), words, reply);
+      return [{ limit, key }];
+    };
+    logDenial(takes, () => ({ listener: 'resp', connection }));
+  };
+}
 
 /** Returns a function that records the span of a command, given its reply. Undefined if the command is not sampled. */
 export function spanRecorder(

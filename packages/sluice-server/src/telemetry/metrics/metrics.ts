@@ -1,6 +1,7 @@
 /** The server's metrics. Memory is bounded: labels come from the configuration, and their number has a maximum. */
 import type { Decision, Millis, StoreFault } from 'sluice';
 import { exposition, type Family, Histogram, type Sample } from 'sluice/prometheus';
+import { family } from './family.ts';
 import type { Seen } from './space-saving.ts';
 import { Sampled } from './sampled.ts';
 import { LatencyBuckets } from './latency-buckets.ts';
@@ -9,7 +10,10 @@ import { LatencyBuckets } from './latency-buckets.ts';
 export interface MetricsOptions {
   /** An allowed take counts as near the limit if more than this fraction of the limit is used afterward. Default 0.8. */
   readonly nearRatio?: number | undefined;
-  /** How many of the most denied keys to show; 0 keeps keys out of the metrics. Default 20. */
+  /**
+   * How many of the most denied keys the metrics contain. Default: none in the metrics, and 20 in `topDenied`, which the page
+   * shows. 0 turns off both.
+   */
   readonly topKeys?: number | undefined;
   /** Maximum number of limits with their own label. Further limits are counted as 'other'. Default 2000. */
   readonly maxLimits?: number | undefined;
@@ -17,12 +21,16 @@ export interface MetricsOptions {
 
 /** Counters of a server, and their output formats. */
 export interface Metrics {
+  /** Exports the counters of these limits, starting from 0, before their first take. */
+  declare(limits: Iterable<string>): void;
   /** Counts a take. If `lenient` is true, a denial counts as shadowed. */
   decided(limit: string, key: string, decision: Decision, lenient: boolean): void;
   /** Records how long an asynchronous store took for a decision. */
   stored(took: Millis, decision: Decision): void;
   /** Counts a check that the store could not decide. */
   failed(fault: StoreFault): void;
+  /** Sets the function that returns whether a fallback answers instead of the store. */
+  fallbackActive(isActive: () => boolean): void;
   /** Records whether the store is available. */
   storeUp(isUp: boolean): void;
   /** Counts an answered request. `times` is the number of requests to count, all with this duration. Default 1. */
@@ -81,16 +89,34 @@ interface ListenerCounts {
   readonly time: Histogram;
 }
 
+/** All faults, so that each counter is exported from the start. */
+const FAULTS: readonly StoreFault[] = [
+  'deadline',
+  'circuit-open',
+  'overloaded',
+  'connection',
+  'wrong-type',
+  'read-only',
+  'loading',
+  'busy',
+  'out-of-memory',
+  'cluster-down',
+  'no-permission',
+  'script',
+  'unknown',
+];
 /** Number of keys in the sketch. A count is off by at most 1/256 of all denials, plus the sampling error; see sampled.ts. */
 const SKETCH = 256;
 const MAX_KEY = 200;
+/** How many of the most denied keys the page shows. */
+const DEFAULT_TOP_KEYS = 20;
 /** Separates the limit from the key. Names of limits cannot contain this character. */
 const SEPARATOR = '\u0000';
 
 export function createMetrics(options: MetricsOptions = {}): Metrics {
-  const { nearRatio = 0.8, topKeys = 20, maxLimits = 2000 } = options;
+  const { nearRatio = 0.8, topKeys = DEFAULT_TOP_KEYS, maxLimits = 2000 } = options;
   const limits = new Map<string, Counts>();
-  const faults = new Map<string, number>();
+  const faults = new Map<string, number>(FAULTS.map((fault) => [fault, 0]));
   const listeners = new Map<string, ListenerCounts>();
   const storeTime = new Histogram();
   const [latency, storeLatency] = [new LatencyBuckets(), new LatencyBuckets()];
@@ -99,6 +125,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const reloads = { good: 0, bad: 0, isGood: true, at: Date.now() };
   let isStoreUp = true;
   let fallbacks = 0;
+  let isFallbackActive = (): boolean => false;
 
   function countsOf(limit: string): Counts {
     const known = limits.get(limit);
@@ -132,7 +159,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
 
   function families(): Family[] {
     const near = [...limits].map(([limit, counts]) => ({ labels: { limit }, value: counts.near }));
-    const top = topDenied().map(({ limit, name, count }) => ({ labels: { limit, key: name }, value: count }));
+    // Keys are often personal data, so they become labels only if the operator asks for them.
+    const shown = options.topKeys === undefined ? [] : topDenied();
+    const top = shown.map(({ limit, name, count }) => ({ labels: { limit, key: name }, value: count }));
     const answered = [...listeners].flatMap(([listener, { routes }]) =>
       [...routes].flatMap(([route, codes]) =>
         [...codes].map(([code, value]) => ({ labels: { listener, route, code }, value })),
@@ -176,6 +205,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
         'Checks decided without the store, by the fallback.',
         fallbacks,
       ),
+      family(
+        'sluice.fallback_active',
+        'gauge',
+        '1 while a fallback answers instead of the store.',
+        isFallbackActive() ? 1 : 0,
+      ),
       family('sluice.config.reloads', 'counter', 'Reloads of the configuration, by result.', loaded),
       family('sluice.config.last_reload_successful', 'gauge', '0 if the last reload was rejected.', good),
       family(
@@ -185,19 +220,17 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
         reloads.at / 1000,
         's',
       ),
-      family(
-        'process.resident_memory',
-        'gauge',
-        'Resident memory of the process.',
-        process.memoryUsage().rss,
-        'By',
-      ),
-      family('process.start_time', 'gauge', 'When the process started.', performance.timeOrigin / 1000, 's'),
       ...more.flatMap((one) => one()),
     ];
   }
 
   return {
+    declare(names) {
+      for (const name of names) countsOf(name);
+    },
+    fallbackActive(isActive) {
+      isFallbackActive = isActive;
+    },
     decided(limit, key, decision, lenient) {
       const counts = countsOf(limit);
       if (decision.allowed) {
@@ -251,22 +284,5 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     }),
     families,
     text: () => exposition(families()),
-  };
-}
-
-/** `name` is the OpenTelemetry name, from which the Prometheus name is derived. */
-export function family(
-  name: string,
-  type: Family['type'],
-  help: string,
-  samples: number | Histogram | readonly Sample[],
-  unit?: Family['unit'],
-): Family {
-  return {
-    name,
-    type,
-    help,
-    unit,
-    samples: Array.isArray(samples) ? samples : [{ value: samples as number | Histogram }],
   };
 }

@@ -45,7 +45,7 @@ async function watching(port: number, doesAnswer: boolean): Promise<Watch> {
   return { socket, pings: () => pings, answers: () => answers };
 }
 
-test('a client that answers no ping loses its connection, and one that answers keeps it', async () => {
+test('a client that does not answer pings loses its connection, and a client that answers them keeps it', async () => {
   const { port } = await opened(openGrpc, 'limits: { a: 1/s }');
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());

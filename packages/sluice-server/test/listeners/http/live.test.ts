@@ -13,7 +13,21 @@ import { type Serving, serving, started, temporaryFile } from '../../serving.ts'
 
 const block = reading('packages/playground/LIVE.md');
 const configShown = JSON.parse(block('json', '"version"')) as Record<string, unknown>;
-const snapshotShown = JSON.parse(block('json', '"span"')) as Record<string, unknown>;
+const snapshotShown = JSON.parse(block('json', '"topDenied"')) as Record<string, unknown>;
+
+const rightsShown = JSON.parse(block('json', '"admin"')) as Record<string, unknown>;
+const historyShown = JSON.parse(block('json', '"every"')) as Record<string, unknown>;
+
+/** The history with only the first period of each course, because the number of periods depends on the age of the server. */
+function firstOf({ all, limits }: Record<string, unknown>): object {
+  type Shown = { readonly allowed: number[]; readonly denied: number[] };
+  const short = (course: Shown) => ({
+    ...course,
+    allowed: course.allowed.slice(0, 1),
+    denied: course.denied.slice(0, 1),
+  });
+  return { all: short(all as Shown), limits: (limits as Shown[]).map(short) };
+}
 
 const LIMITS = `
 limits:
@@ -26,6 +40,9 @@ descriptors:
   - key: open
     rate_limit: { unlimited: true }
 `;
+
+const NO_HISTORY = { past: () => ({ at: 0, every: 1, span: 1, all: NO_COURSE, limits: [] }) };
+const NO_COURSE = { allowed: [], denied: [] };
 
 /** Runs a test that must finish within one second, between two snapshots. */
 const within = <T>(run: () => Promise<T>) => punctually(100, run);
@@ -84,6 +101,37 @@ test('a stream starts with the configuration, then reports the counts of each se
     expect(Number(second['span'])).toBeGreaterThan(900);
   }));
 
+test('a stream starts with the history of each limit, up to its first snapshot', () =>
+  within(async () => {
+    const server = await serving(LIMITS);
+    await takes(server, 'api', 'ann', 13);
+    const stream = await listen(server.url);
+    const { at, span, every, all, limits } = await stream.next('history');
+    expect(Math.abs(Number(at) - Date.now())).toBeLessThan(2000);
+    expect([Number(span) < 10_000, every]).toEqual([true, 10_000]);
+    expect({ all, limits }).toEqual({
+      all: { allowed: [10], denied: [3] },
+      limits: [{ name: 'api', allowed: [10], denied: [3] }],
+    });
+    await takes(server, 'api', 'ben', 4);
+    expect(await stream.next('snapshot')).toMatchObject({ limits: [{ name: 'api', allowed: 4, denied: 0 }] });
+  }));
+
+test('a stream says whether its client may reset keys', async () => {
+  const rightsWith = async (options: Parameters<typeof serving>[1], headers = {}) =>
+    (await listen((await serving(LIMITS, options)).url, headers)).next('rights');
+  expect(await rightsWith({})).toEqual({ admin: false });
+  expect(await rightsWith({ adminWithoutToken: true })).toEqual({ admin: true });
+  // A proxy forwards the request, so the client may be on any machine.
+  expect(await rightsWith({ adminWithoutToken: true }, { 'x-forwarded-for': '192.0.2.1' })).toEqual({
+    admin: false,
+  });
+  const adminTokens = () => ['admin'];
+  expect(await rightsWith({ adminTokens })).toEqual({ admin: false });
+  expect(await rightsWith({ adminTokens }, { authorization: 'Bearer wrong' })).toEqual({ admin: false });
+  expect(await rightsWith({ adminTokens }, { authorization: 'Bearer admin' })).toEqual({ admin: true });
+});
+
 /** The structure of a value: the name and type of every member. */
 function shapeOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return typeof value;
@@ -101,7 +149,12 @@ test('the sample data of the page has the same members as the data of a real ser
     const config = await stream.next('config');
     expect(shapeOf(config)).toEqual(shapeOf(configShown));
     expect(config['limits']).toEqual(configShown['limits']);
+    expect(shapeOf(await stream.next('rights'))).toEqual(shapeOf(rightsShown));
     await takes(server, 'api', '203.0.113.9', 50);
+    const history = await (await listen(server.url)).next('history');
+    expect(shapeOf({ ...history, ...firstOf(history) })).toEqual(
+      shapeOf({ ...historyShown, ...firstOf(historyShown) }),
+    );
     const snapshot = await stream.next('snapshot');
     expect(shapeOf(snapshot)).toEqual(shapeOf(snapshotShown));
     expect(snapshot['store']).toMatchObject({ kind: 'redis', up: true, breaker: 'closed' });
@@ -183,9 +236,15 @@ test('nothing is written to a stream after its end, even if a slow reader is sti
   const { createLive } = await import('../../../src/listeners/http/live.ts');
   let version = 0;
   const config = (): object => ({ version: ++version });
-  const live = createLive({ metrics: createMetrics(), storeKind: 'memory', config, every: 2 });
+  const live = createLive({
+    metrics: createMetrics(),
+    history: NO_HISTORY,
+    storeKind: 'memory',
+    config,
+    every: 2,
+  });
   const said: string[] = [];
-  live.reply().stream?.({
+  live.reply(false).stream?.({
     writableNeedDrain: false,
     write: (piece: string) => said.push(piece),
     end: () => said.push('end'),
@@ -196,7 +255,7 @@ test('nothing is written to a stream after its end, even if a slow reader is sti
   live.configChanged();
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(said.indexOf('end')).toBe(said.length - 1);
-  expect(() => live.reply()).toThrow('shutting down');
+  expect(() => live.reply(false)).toThrow('shutting down');
 });
 
 test('a reader that stalls uses little memory, and later gets one snapshot for the whole time of the stall', async () => {
@@ -208,12 +267,18 @@ test('a reader that stalls uses little memory, and later gets one snapshot for t
     for (let i = 0; i < 1500; i++)
       metrics.decided(`limit-${String(i).padStart(60, '0')}`, 'key', { ...ALLOWED }, false);
   };
-  const live = createLive({ metrics, storeKind: 'memory', config: () => ({}), every: 5 });
+  const live = createLive({
+    metrics,
+    history: NO_HISTORY,
+    storeKind: 'memory',
+    config: () => ({}),
+    every: 5,
+  });
   let waiting = (): number => 0;
   const server = createServer((_, response) => {
     response.writeHead(200);
     waiting = () => response.writableLength;
-    live.reply().stream?.(response);
+    live.reply(false).stream?.(response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
@@ -277,10 +342,16 @@ const ALLOWED = {
 test('a reader that misses more than thirty snapshots is disconnected', async () => {
   const { createLive } = await import('../../../src/listeners/http/live.ts');
   const metrics = createMetrics();
-  const live = createLive({ metrics, storeKind: 'memory', config: () => ({}), every: 2 });
+  const live = createLive({
+    metrics,
+    history: NO_HISTORY,
+    storeKind: 'memory',
+    config: () => ({}),
+    every: 2,
+  });
   let isGone = false;
   const written: string[] = [];
-  live.reply().stream?.({
+  live.reply(false).stream?.({
     writableNeedDrain: true,
     write: (piece: string) => written.push(piece),
     destroy() {
@@ -289,7 +360,8 @@ test('a reader that misses more than thirty snapshots is disconnected', async ()
     on() {},
   } as never);
   await expect.poll(() => isGone).toBe(true);
-  expect(written).toHaveLength(1);
+  // The stream's first events are its configuration, rights and history. No snapshot follows.
+  expect(written).toHaveLength(3);
 });
 
 test('latency quantiles of the period between two snapshots exceed the exact values by at most an eighth', () => {

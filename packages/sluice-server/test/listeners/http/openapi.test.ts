@@ -20,6 +20,7 @@ test('the OpenAPI document is valid', async () => {
   const { url } = await serving(LIMITS);
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as Record<string, unknown>;
   expect(await new Validator().validate(document)).toMatchObject({ valid: true });
+  expect(document['paths']).toHaveProperty(['/v1/hits', 'post', 'operationId'], 'hits');
   const broken = { ...document, paths: { '/v1/take': { post: { responses: 'none' } } } };
   expect(await new Validator().validate(broken)).toMatchObject({ valid: false });
 });

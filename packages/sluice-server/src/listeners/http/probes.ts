@@ -1,0 +1,96 @@
+/**
+ * The probe listener: /livez, /readyz and /metrics over plain HTTP and without a token, for orchestrators and scrapers that have no
+ * client certificate. It opens before the other listeners and closes after them.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { MaybePromise } from 'sluice';
+import { EXPOSITION_TYPE } from 'sluice/prometheus';
+import type { Log } from '../../log.ts';
+import type { Metrics } from '../../telemetry/metrics/metrics.ts';
+import { type Address, REQUEST_TIMEOUT, showAddress } from '../listener.ts';
+import { checkOrigin } from './access.ts';
+import { type Reply, text } from './reply.ts';
+
+/** What /readyz reports. The server updates it. */
+export interface Readiness {
+  /** Whether all listeners accept connections, and the server is not draining. */
+  isHealthy: boolean;
+  /** Returns whether the store answers. */
+  isStoreReady: () => Promise<boolean>;
+}
+
+export interface ProbeOptions {
+  readonly address: Address;
+  readonly readiness: Readiness;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+export interface ProbeListener {
+  readonly address: Address;
+  close(): Promise<void>;
+}
+
+/** Maximum number of connections. Probes and scrapes need only a few. */
+const MAX_CONNECTIONS = 100;
+
+const NOT_READY: Reply = text('not ready\n', 503);
+
+export async function openProbes(options: ProbeOptions): Promise<ProbeListener> {
+  const { address, readiness, metrics, log } = options;
+
+  /** /readyz checks the store only with the query `store`, because a server whose fallback answers is still useful. */
+  async function checkReadiness(query: string): Promise<Reply> {
+    if (!readiness.isHealthy) return NOT_READY;
+    if (!new URLSearchParams(query).has('store')) return text('ok\n');
+    return (await readiness.isStoreReady()) ? text('ok\n') : text('the store does not answer\n', 503);
+  }
+
+  function answer(request: IncomingMessage): MaybePromise<Reply> {
+    const { url = '', method } = request;
+    const [path = '', query = ''] = url.split('?', 2);
+    if (method !== 'GET' && method !== 'HEAD') return text('method not allowed\n', 405);
+    try {
+      checkOrigin(request);
+    } catch {
+      return text('cross-origin requests are not allowed\n', 403);
+    }
+    if (path === '/livez') return text('ok\n');
+    if (path === '/readyz') return checkReadiness(query);
+    if (path === '/metrics') return text(metrics.text(), 200, EXPOSITION_TYPE);
+    return text('not found; this listener serves /livez, /readyz and /metrics\n', 404);
+  }
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { status, type, body } = await answer(request);
+    response.writeHead(status, {
+      'Content-Type': type,
+      'Content-Length': Buffer.byteLength(body),
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+    });
+    response.end(request.method === 'HEAD' ? undefined : body);
+  }
+
+  const server = createServer((request, response) => void respond(request, response));
+  server.maxConnections = MAX_CONNECTIONS;
+  server.requestTimeout = REQUEST_TIMEOUT;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address.port, address.host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const actual = { host: address.host, port: (server.address() as AddressInfo).port };
+  log.info('listening', { listener: 'probe', address: showAddress(actual), tls: false });
+  return {
+    address: actual,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
