@@ -33,7 +33,7 @@ const replenishTime = ({ plan, cost }: Hit): number =>
 /** A deny cache between two observers: one of the store's answers, and one of the answers that callers get. */
 export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scenario: string): Store {
   const keys = new Map<string, Denied[]>();
-  /** Number of takes of each row that the store has not answered yet. */
+  /** The time in which the units are replenished that takes in flight may take, for each row. */
   const inFlight = new Map<string, number>();
   let giveBacks = 0;
 
@@ -55,8 +55,11 @@ export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scen
     }
     const before = giveBacks;
     const id = idOf(hit);
-    inFlight.set(id, (inFlight.get(id) ?? 0) + 1);
-    const decision = await store.apply(hit).finally(() => inFlight.set(id, (inFlight.get(id) ?? 0) - 1));
+    const replenished = hit.verb === 'take' ? replenishTime(hit) : 0;
+    inFlight.set(id, (inFlight.get(id) ?? 0) + replenished);
+    const decision = await store
+      .apply(hit)
+      .finally(() => inFlight.set(id, (inFlight.get(id) ?? 0) - replenished));
     // Units that were given back while the hit was in flight may have reached the store after the denial, so such a denial is
     // not recorded.
     if (!decision.allowed && decision.source === 'store' && before === giveBacks) {
@@ -83,7 +86,7 @@ export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scen
       .filter(({ cost, ended }) => cost <= Number(hit.cost) && ended >= asked)
       .map(({ until }) => until - asked);
     // If hits in flight will take the next units, this hit waits for the unit after those.
-    const most = ahead === 0 ? Math.max(...left) : Math.max(0, ...left) + (ahead + 1) * replenishTime(hit);
+    const most = ahead < GRAIN ? Math.max(...left) : Math.max(0, ...left) + ahead + replenishTime(hit);
     if (allowed || hit.mode !== 'whole' || givesBack(hit) || retryAfter > most + GRAIN)
       run.violation(
         scenario,
