@@ -8,7 +8,7 @@ import {
   type View,
 } from '../http/index.ts';
 import { processState } from '../internal/process-state.ts';
-import { connectionOf, endingOf, refusalOf } from './shared/web.ts';
+import { connectionOf, endingOf, incomingHeadersOf, refusalOf } from './shared/web.ts';
 
 /**
  * A request together with the second argument that the platform passed to the handler, such as Bun's server or Deno's
@@ -23,7 +23,7 @@ export interface FetchCall {
 
 const fetchView: View<FetchCall> = {
   addressed: ({ request, context }) => ({
-    headers: request.headers,
+    headers: incomingHeadersOf(context) ?? request.headers,
     remoteAddress: connectionOf(request, context),
   }),
   identity: ({ request }) => request,

@@ -9,11 +9,11 @@ import {
   type View,
 } from '../http/index.ts';
 import { VERSION } from '../internal/version.ts';
-import { connectionOf, endingOf, outgoingOf } from './shared/web.ts';
+import { connectionOf, endingOf, incomingHeadersOf, outgoingOf } from './shared/web.ts';
 
 const honoView: View<Context> = {
   addressed: (context) => ({
-    headers: { get: (name: string) => context.req.header(name) ?? null },
+    headers: incomingHeadersOf(context.env) ?? { get: (name: string) => context.req.header(name) ?? null },
     remoteAddress: connectionOf(context.req.raw, context.env),
   }),
   identity: (context) => context,

@@ -1,4 +1,5 @@
 /** Helpers for all web-standard handlers: they find the connection's address and detect the end of a response. */
+import type { HeadersLike } from '../../http/client-address.ts';
 import type { Verdict } from '../../http/index.ts';
 import { type NodeResponse, outcomeOf, whenOver } from './exchange.ts';
 
@@ -15,9 +16,17 @@ export function connectionOf(request: Request, context: unknown): string | undef
   );
 }
 
+/** The headers of Node's request, which are much cheaper to read than those of the Request that is made from it. */
+export function incomingHeadersOf(context: unknown): HeadersLike | undefined {
+  return ((context ?? {}) as Partial<Platforms>).incoming?.headers;
+}
+
 interface Platforms {
   /** Set by @hono/node-server. */
-  readonly incoming: { readonly socket?: { readonly remoteAddress?: string } };
+  readonly incoming: {
+    readonly socket?: { readonly remoteAddress?: string };
+    readonly headers?: HeadersLike;
+  };
   /** Set by Deno. */
   readonly remoteAddr: { readonly hostname?: string };
   /** Set by Bun. */
