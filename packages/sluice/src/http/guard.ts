@@ -96,8 +96,9 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
               chain(typeof name === 'function' ? called(name) : name, (kind) => {
                 // A client without a key of its own is limited by its address. Otherwise, all such clients would share one
                 // limit.
-                const charge = { limiter, key: subject ?? addressKey(request), tier: level, class: kind };
-                return { ...charge, cost: costPart(limiters, charge, price) };
+                const own = subject ?? addressKey(request);
+                const unit = costPart(limiters, { limiter, key: own, tier: level }, price);
+                return { limiter, key: own, cost: unit, tier: level, class: kind };
               }),
             ),
           ),
@@ -130,9 +131,9 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
   function takeOne(request: Q, charge: Charge | undefined, index = 0): MaybePromise<Verdict> {
     if (charge === undefined) return PASS;
     const { limiter, key, cost, tier, class: name } = charge;
-    // Most charges are one unit without a tier. Limiters decide them faster if they get no options.
-    const isPlain = cost === 1 && tier === undefined && name === undefined;
-    const decision = isPlain ? limiter.take(key) : limiter.take(key, { cost, tier, class: name });
+    // Most charges have no tier and no class. Limiters decide them faster if they get no options.
+    const isPlain = typeof cost === 'number' && tier === undefined && name === undefined;
+    const decision = limiter.take(key, isPlain ? cost : { cost, tier, class: name });
     return isPromise(decision)
       ? decision.then((later) => verdictOn(request, [{ charge, index, decision: later, open: true }]))
       : verdictOn(request, [{ charge, index, decision, open: true }]);

@@ -35,6 +35,7 @@ import {
   costBack,
   delayWithin,
   heldOptions,
+  hitOf,
   optionsOf,
   verbsOf,
 } from './verbs.ts';
@@ -94,8 +95,7 @@ export function createLimiter(
   const freeName = given === undefined || name === undefined ? () => {} : openName(given, name, plans.shape);
   const chargeOf = chargesOf(plans, checkClasses(classes, plans.fixed));
   /** Books a turn that is at most `span` away, and charges it now. */
-  const book = (charge: Charge, span: Millis) =>
-    store.apply({ ...charge, verb: 'reserve', mode: 'whole', span });
+  const book = (charge: Charge, span: Millis) => store.apply(hitOf(charge, 'reserve', 'whole', span));
   let isWaitedFor = false;
   const places = keeper(store.clock);
   const verbs = verbsOf(

@@ -12,7 +12,7 @@ import { chain } from '../internal/maybe-promise.ts';
 import { processState } from '../internal/process-state.ts';
 import type { CostOptions, Limiter, ManyDecision, ManyItem } from './api.ts';
 import { isFree } from './cost.ts';
-import type { Charge } from './verbs.ts';
+import { type Charge, hitOf } from './verbs.ts';
 
 /** The methods of a limiter that `takeMany` uses. */
 type Taker<R extends MaybePromise<Decision> = MaybePromise<Decision>> = Pick<
@@ -140,7 +140,7 @@ function join(shares: Share[], self: Taker, item: ManyItem): Joined {
   const cost = charge?.cost ?? given;
   const same = shares.find((share) => share.limiter === limiter && share.key === key && share.tier === tier);
   if (same === undefined) {
-    const hit = charge && hitOf(charge);
+    const hit = charge && takeOf(charge);
     const share: Share = { limiter, key, tier, keep, class: name, store: source?.store, cost, hit };
     shares.push(share);
     return { share, cost };
@@ -149,8 +149,8 @@ function join(shares: Share[], self: Taker, item: ManyItem): Joined {
   return { share: same, cost };
 }
 
-function hitOf(charge: Charge): Hit {
-  return { ...charge, verb: isFree(charge.cost) ? 'peek' : 'take', mode: 'whole', span: 0 };
+function takeOf(charge: Charge): Hit {
+  return hitOf(charge, isFree(charge.cost) ? 'peek' : 'take');
 }
 
 /**
@@ -170,7 +170,7 @@ function add(share: Share, cost: Share['cost'], charge: Charge | undefined): voi
         ? hit.keep.map((units, i) => Math.max(units, charge.keep?.[i] ?? 0))
         : (hit.keep ?? charge.keep);
     share.cost = sum;
-    share.hit = hitOf({ ...hit, cost: sum, keep });
+    share.hit = takeOf({ ...hit, cost: sum, keep });
   } else if (typeof share.cost === 'number' && typeof cost === 'number') {
     share.cost += cost;
   } else {
