@@ -84,7 +84,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
   let waiting = 0;
 
   function wait(key: string, ticket: Ticket): Promise<Decision> {
-    const { signal, timeout, cost } = ticket;
+    const { signal, timeout, cost, priority } = ticket;
     if (signal?.aborted) return Promise.reject(signal.reason);
     const isFull = waiting >= ALL_KEYS * maxWaiting || (queues.get(key)?.waiting ?? 0) >= maxWaiting;
     if (timeout <= 0 || isFull) return withoutWaiting(key, ticket);
@@ -92,7 +92,10 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
       let cancelTimeout: (() => void) | undefined;
       const onAbort = (): void => waiter.fail(signal?.reason);
       const waiter: Waiter = {
-        ...ticket,
+        cost,
+        timeout,
+        signal,
+        priority,
         key,
         gone: false,
         settle: (answer) => leave(() => resolve(answer)),
