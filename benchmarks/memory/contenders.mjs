@@ -126,6 +126,32 @@ export async function ownLimiter(algorithm, limits, beside) {
   return { check: (key) => limiter.take(key), passed: (decision) => decision.allowed };
 }
 
+/** Calls of Sluice other than `take(key)`. Each of them takes a limiter with two policies and a tier, and a key. */
+export const calls = {
+  'take(key)': (limiter, key) => limiter.take(key),
+  'take(key, 3)': (limiter, key) => limiter.take(key, 3),
+  "take(key, { tier: 'pro' })": (limiter, key) => limiter.take(key, { tier: 'pro' }),
+  'take(key, { cost: { requests: 1, units: 3 } })': (limiter, key) =>
+    limiter.take(key, { cost: { requests: 1, units: 3 } }),
+  'peek(key)': (limiter, key) => limiter.peek(key),
+  'take(key), then refund(key, { of })': (limiter, key) => limiter.refund(key, { of: limiter.take(key) }),
+  'reserve(key)': (limiter, key) => limiter.reserve(key).decision,
+  'takeMany of two keys': (limiter, key) => limiter.takeMany([{ key }, { key: 'shared' }]),
+  'await acquire(key)': (limiter, key) => limiter.acquire(key),
+  'await run(key, call)': (limiter, key) => limiter.run(key, () => ALLOWED),
+};
+const ALLOWED = { allowed: true };
+
+/** A limiter whose checks are the named call. */
+export async function callOf(name, { limit, rate, window }) {
+  const { createLimiter, gcra } = await import('sluice');
+  const policy = gcra({ limit: rate, per: window, burst: limit });
+  const both = { requests: policy, units: policy };
+  const limiter = createLimiter(both, { name: 'calls', tiers: { pro: both } });
+  const check = (key) => calls[name](limiter, key);
+  return { awaited: name.startsWith('await '), check, passed: (decision) => decision.allowed };
+}
+
 export const contenders = {
   sluice: {
     label: 'sluice, gcra',

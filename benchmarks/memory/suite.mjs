@@ -5,7 +5,7 @@
  */
 import { table } from '../report.mjs';
 import { answerOf, takeTurns } from '../turns.mjs';
-import { contenders, peerNames, policies } from './contenders.mjs';
+import { calls, contenders, peerNames, policies } from './contenders.mjs';
 import { goals } from './goals.mjs';
 import { workloads } from './workloads.mjs';
 
@@ -33,6 +33,7 @@ export async function run({ quick }) {
       { alone: alone[name].nanoseconds, beside: beside[name].nanoseconds },
     ]),
   );
+  const others = await measure('calls', Object.keys(calls), '');
   // Peers use the same memory in every round, so one round is enough. The size of Sluice's table depends on a random sample, so
   // Sluice is measured in several rounds.
   const bytes = {
@@ -52,6 +53,11 @@ export async function run({ quick }) {
     sameTable(same),
     '\nOne key, nanoseconds per check: a limiter alone in its process, and beside limiters of the other algorithms.\n',
     mixedTable(mixed),
+    '\nOther calls of a limiter with two policies, one key: nanoseconds per call.\n',
+    table(
+      ['', 'ns'],
+      Object.entries(others).map(([name, { nanoseconds }]) => [`\`${name}\``, nanoseconds.toFixed(0)]),
+    ),
     '\nWhile 2M keys arrive in two waves, each fully replenished after a second: the longest check, the 99.99th percentile, and the longest\ndelay of the event loop.\n',
     pauseTable(pauses),
     '\nGoals\n',

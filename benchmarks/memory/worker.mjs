@@ -1,5 +1,5 @@
 /** A process that measures one figure of one contender and sends the result: worker.mjs <scenario> <contender> <argument> <scale> */
-import { contenders, ownLimiter } from './contenders.mjs';
+import { callOf, contenders, ownLimiter } from './contenders.mjs';
 import { checkAll } from './loop.mjs';
 import { pauses } from './pauses.mjs';
 import { bytes, keyOf, sameObject, waves, workloads } from './workloads.mjs';
@@ -13,6 +13,10 @@ const scenarios = {
   async mixed() {
     const workload = workloads.one.make(scale);
     return timed(await ownLimiter(name, workload.limits, argument === 'beside'), workload, true);
+  },
+  async calls() {
+    const workload = workloads.one.make(scale);
+    return timed(await callOf(name, workload.limits), workload, true);
   },
   bytes: () => bytesPerKey(bytes(scale), Number(argument)),
   async pauses() {
