@@ -60,8 +60,8 @@ function heldBytes() {
 }
 
 /**
- * Returns the bytes per key with all keys, and the maximum at `steps` points between half of the keys and all keys, because
- * tables grow in leaps.
+ * Returns the bytes per key when all keys exist, and the maximum at `steps` points while the second half of the keys is added,
+ * because tables grow in leaps.
  */
 async function bytesPerKey({ limits, keyAt, keys }, steps) {
   const contender = await made(limits, keys);

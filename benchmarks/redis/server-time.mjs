@@ -33,7 +33,7 @@ async function prepare([workload, name, inFlight]) {
     for (let done = 0; done < checks; done += lanes)
       await Promise.all(Array.from({ length: lanes }, () => check(first[at++ % first.length])));
   };
-  // Brings all keys into steady use, because the first checks of a key set its expiry more often.
+  // Checks all keys several times before the measurement, because the first checks of a key set its expiry more often.
   await run(first.length * WARM_UP, BATCH);
   return { figure: `${workload} ${name} ${inFlight}`, run };
 }

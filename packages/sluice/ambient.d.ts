@@ -1,9 +1,9 @@
 // The globals that the core may use: those that Node, Deno, Bun, browsers and edge workers share.
-// Deliberately short. A new line here is a new demand on every platform.
+// The list is deliberately short, because every platform must provide everything in it.
 
 declare const performance: { now(): number; readonly timeOrigin: number };
 
-/** Node gives an object, which must be told not to keep the process alive; browsers give a number. */
+/** Returns a number in browsers. In Node, returns an object, whose `unref` keeps the timer from keeping the process alive. */
 declare function setTimeout(callback: () => void, delay?: number): { ref?(): unknown; unref?(): unknown };
 declare function clearTimeout(timer: ReturnType<typeof setTimeout> | undefined): void;
 declare function queueMicrotask(callback: () => void): void;

@@ -1,4 +1,5 @@
-// Runs the conformance suite and the tests of other Redis clients on Bun's own client. The argument is the server's port.
+// Runs the conformance suite on Bun's built-in Redis client, and repeats the tests that Sluice runs on other Redis clients. The
+// argument is the server's port.
 import { connect, createServer } from 'node:net';
 import { RedisClient, redis as defaultClient } from 'bun';
 import { createLimiter, gcra } from 'sluice';

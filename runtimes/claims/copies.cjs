@@ -71,7 +71,7 @@ async function main() {
       },
     },
     {
-      name: 'limiters of both copies without a name count separately',
+      name: 'unnamed limiters of different copies count separately',
       run() {
         const store = modules.memory();
         const limiters = copies.map((one) => one.createLimiter(() => '1/h', { store }));

@@ -76,7 +76,7 @@ async function generate(packages, entries) {
       ...OPTIONS,
       entryPoints: [...entries.values()],
       tsconfig: join(root, 'site/tsconfig.reference.json'),
-      // Packages import each other's sources, so that each type has one entry.
+      // Makes packages import each other's sources, so that the reference has only one entry for each type.
       compilerOptions: {
         paths: Object.fromEntries([...entries].map(([name, file]) => [name, [file]])),
       },

@@ -235,7 +235,7 @@ function play(lane, library) {
   return course;
 }
 
-/** The window with the most admitted requests, or the first such window. @param {number[]} admitted */
+/** The window with the most admitted requests. If several windows tie, the first of them. @param {number[]} admitted */
 function busiest(admitted) {
   let most = { from: 0, count: 0 };
   for (const from of admitted) {

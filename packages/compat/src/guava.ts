@@ -31,8 +31,7 @@ export interface RateLimiterOptions {
    */
   readonly coldFactor?: number | undefined;
   /**
-   * The maximum number of permits that accumulate in idle time, given as the number of seconds in which they accumulate at the
-   * current rate. Default 1. Not allowed with `warmup`.
+   * How many seconds' worth of permits, at the current rate, may accumulate in idle time. Default 1. Not allowed with `warmup`.
    */
   readonly maxBurstSeconds?: number | undefined;
   /** The clock. Default: a monotonic system clock. */
@@ -231,9 +230,9 @@ interface Storage {
   readonly refill: number;
   /** Microseconds that the next caller must wait because this call takes `amount` of the `stored` permits. */
   price(stored: number, amount: number): number;
-  /** Permits stored after a change from a rate that could store none. */
+  /** Number of stored permits after a change from a rate at which no permit could be stored. */
   readonly afterNone: number;
-  /** Permits stored after a change from an infinite rate. */
+  /** Number of stored permits after a change from an infinite rate. */
   readonly afterInfinity: number;
 }
 

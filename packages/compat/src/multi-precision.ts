@@ -157,8 +157,8 @@ function isTriple(rule: Rule): rule is Extract<Rule, readonly unknown[]> {
 }
 
 /**
- * Converts a rule to a policy. A log of sub-windows keeps an entry for a duration of `per` after the end of its sub-window, so
- * `per` is one block shorter than the duration.
+ * Converts a rule to a policy. A sliding log with sub-windows keeps an entry for a duration of `per` after the end of its
+ * sub-window, so `per` is one block shorter than the duration of the rule.
  */
 function policyOf({ limit, block, blocks }: Window): Policy {
   if (blocks === 1) return fixedWindow({ limit, per: inMillis(block) });

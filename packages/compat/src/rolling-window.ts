@@ -33,8 +33,8 @@ export interface RollingLimit {
   /** The minimum number of milliseconds between two actions. Default 0. */
   readonly minDifference?: Millis | undefined;
   /**
-   * The maximum number of entries per key. Default 10,000. A log that would need more is divided into this many sub-windows and
-   * is no longer exact.
+   * The maximum number of entries per key. Default 10,000. If `maxInInterval` is higher than this and higher than 1,000,
+   * the interval is divided into this many sub-windows, and the limit is no longer exact.
    */
   readonly buckets?: number | undefined;
 }
@@ -83,7 +83,7 @@ export interface RollingLimiter {
 const MODES: Readonly<Record<string, Mode>> = { binary: 'whole', nary: 'partial', uniform: 'always' };
 const SHARED = ['redis', 'store', 'clock', 'mode', 'namespace'] as const;
 const LIMIT = ['interval', 'maxInInterval', 'minDifference', 'buckets'] as const;
-/** Logs of at most this many entries are exact, whatever `buckets` is. An entry has 16 bytes. */
+/** A sliding log of at most this many entries is exact, whatever `buckets` is. An entry has 16 bytes. */
 const SHORT = 1000;
 
 /** Creates a limiter. If a callback is given, the callback also receives the limiter, as in older versions. */
@@ -289,7 +289,7 @@ function nameOf(limits: readonly RollingLimit[], mode = 'classic'): string {
   return `rolling-window ${mode} ${numbers.join('&')}`;
 }
 
-/* Code that both drop-ins share: logs and a minimum gap in one row, and a log that keeps counting beyond its limit. */
+/* Code that both drop-ins share: sliding logs and a minimum gap in one row, and a log that keeps counting beyond its limit. */
 
 /**
  * How far a log may count beyond its limit. The log's own limit is raised by this amount, so that `remaining` also shows by how
@@ -313,7 +313,7 @@ function countPast(log: Policy, entries: number): Policy {
 
 const GAP = 'gap';
 
-/** The logs, and a policy for the longest of the minimum gaps between two actions. */
+/** The sliding logs, and a policy for the longest of the minimum gaps between two actions. */
 function policiesOf(logs: readonly Policy[], gaps: readonly number[]): Record<string, Policy> {
   const policies = Object.fromEntries(logs.map((log, index) => [`log ${index}`, log]));
   const every = Math.max(...gaps);

@@ -25,7 +25,7 @@ test.each([
   ['short', 400, 60, 8],
   ['long', 12, 2000, 250],
 ])(
-  'with %s logs, 24,000 random calls return the same fields as rolling-rate-limiter',
+  'with %s sliding logs, 24,000 random calls return the same fields as rolling-rate-limiter',
   async (_, seeds, steps, most) => {
     const differences: unknown[] = [];
     let micros = 0;

@@ -126,7 +126,7 @@ for (const store of ['memory', 'redis 7']) {
   });
 }
 
-test("the recording of Carlson's script has 13 scenarios with 415 steps, of which 8 scenarios with 231 steps must agree and 3 scenarios are left out", () => {
+test('13 recorded scenarios with 415 steps are compared, 8 of which (231 steps) involve no quirk of the original, and 3 others are left out', () => {
   const { scenarios } = load<{ scenarios: Scenario[] }>('carlson');
   const divides = (rule: Rule): boolean => {
     const [duration, , precision = duration] = 'interval' in rule ? [rule.interval, 0, rule.precision] : rule;

@@ -448,7 +448,7 @@ describe('options', () => {
     [{ points: 1, duration: 1, insuranceLimiter: null }, 'insuranceLimiter'],
     [{ points: 1, duration: 1, inMemoryBlockOnConsumed: 5 }, 'RateLimiterMemory.inMemoryBlockOnConsumed'],
     [{ points: 1, duration: 1, tableName: 'x' }, 'RateLimiterMemory.tableName'],
-  ])('RateLimiterMemory rejects %j because of %s', (options, message) => {
+  ])('RateLimiterMemory rejects %j, and the error mentions "%s"', (options, message) => {
     expect(() => new RateLimiterMemory(options as never)).toThrow(SluiceError);
     expect(() => new RateLimiterMemory(options as never)).toThrow(message);
   });
@@ -459,7 +459,7 @@ describe('options', () => {
     ['RateLimiterRedis.customIncrTtlLuaScript', { storeClient: client, customIncrTtlLuaScript: '' }],
     ['inMemoryBlockOnConsumed', { storeClient: client, inMemoryBlockOnConsumed: 1 }],
     ['inMemoryBlockOnConsumed', { storeClient: client, inMemoryBlockDuration: 1 }],
-  ])('RateLimiterRedis rejects options because of %s', (message, options) => {
+  ])('RateLimiterRedis rejects invalid options, and the error mentions "%s"', (message, options) => {
     const all = { points: 2, duration: 1, ...options };
     expect(() => new RateLimiterRedis(all as never)).toThrow(SluiceError);
     expect(() => new RateLimiterRedis(all as never)).toThrow(message);

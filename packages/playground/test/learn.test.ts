@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => site?.close());
 
 test.each(CHAPTERS)(
-  'the chapter "$title" simulates the limit that its code shows, starts with admissions and denials, and links to a valid state',
+  'the chapter $title simulates the limit that its code shows, starts with admissions and denials, and links to a valid state',
   (chapter) => {
     const instance = createInstance(chapter);
     const [options] = /\{.*\}/.exec(chapter.code) ?? [''];

@@ -11,7 +11,7 @@ const point = (at: number, allowed: number, span = 1000): Point => ({ ...NONE, a
 const clockAt = (now: () => number) => ({ now, after: () => () => {} });
 const asJson = (decision: object) => numbersOf(JSON.parse(JSON.stringify(decision)));
 
-describe('the course of a limit', () => {
+describe('the history of a limit on the page', () => {
   test('keeps an hour in a bounded number of points, and no request is lost by merging them', () => {
     const course: Point[] = [];
     for (let second = 1; second <= 3600; second++) addPoint(course, point(second * 1000, second % 7));
@@ -23,7 +23,7 @@ describe('the course of a limit', () => {
     expect(course[0].at).toBeGreaterThanOrEqual(100_000);
   });
 
-  test('is filled with the history of the server only where it has no points of its own', () => {
+  test('is filled with the history that the server sends only where it has no points of its own', () => {
     const course = [point(25_000, 9), point(26_000, 9)];
     addPast(course, [point(10_000, 1, 10_000), point(20_000, 2, 10_000), point(26_000, 3, 6000)]);
     expect(course.map(({ at, allowed }) => [at, allowed])).toEqual([
@@ -86,13 +86,13 @@ describe('the link to the playground', () => {
       'attempts: sliding-log { limit: 5, per: 10m } & lockout: penalty { after: 3, within: 1h, block: 5m }',
       'sliding-log { limit: 5, per: 10m } & penalty { after: 3, within: 1h, block: 5m }',
     ],
-  ])('loads %s', (policies, text) => {
+  ])('loads the limit %s', (policies, text) => {
     const state = fromQuery(tryLink(policies)?.split('?')[1] ?? '');
     expect(state.limits).toEqual([text]);
     expect((state.traffic.rate * state.traffic.length) / 1000).toBeLessThan(1000);
   });
 
-  test.each(['unlimited', 'blocked', '10/s brust 3'])('does not exist for %s', (policies) => {
+  test.each(['unlimited', 'blocked', '10/s brust 3'])('does not exist for the limit %s', (policies) => {
     expect(tryLink(policies)).toBeUndefined();
   });
 });

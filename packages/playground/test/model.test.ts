@@ -153,7 +153,7 @@ describe("a limit's text", () => {
 });
 
 describe('a run', () => {
-  test('lets a double burst pass in a fixed window but not in a log, and paces requests with gcra', () => {
+  test('lets a double burst pass in a fixed window but not in a sliding log, and paces requests with gcra', () => {
     expect(worstOf(runOf('10/10s fixed-window'))).toEqual([20]);
     expect(worstOf(runOf('10/10s sliding-log'))).toEqual([10]);
     const { admitted } = runOf('10/10s burst 3');
@@ -252,7 +252,7 @@ describe('a run', () => {
     expect(found?.decision.retryAfter).toBe(run.denied.wait[0]);
   });
 
-  test('of script traffic denies only the script, not the other keys', () => {
+  test('of traffic with a rogue script denies only the script, not the other keys', () => {
     const run = runOf('10/10s', TRAFFIC.rogue);
     const { names, keys } = run.traffic;
     const denied = new Set(

@@ -165,7 +165,7 @@ async function clientOf(
       `--store must be memory, redis://host:port, rediss://…, redis+cluster://host:port,host:port, redis+sentinel://name@host:port,host:port or postgres://…; got ${withoutPassword(url)}`,
     );
   const hosts = nodes.split(',').map(hostOf);
-  // Split at the first colon only: a password may contain colons.
+  // Split only at the first colon, because a password may contain colons.
   const [name = '', password] = (user ?? '').split(/:(.*)/s, 2).map(decodeURIComponent);
   const tls = secure === undefined ? {} : { tls: certificates };
   const client =

@@ -18,7 +18,7 @@ function certificateFiles(): Record<keyof ReturnType<typeof certificates>, strin
   return Object.fromEntries(files) as Record<keyof ReturnType<typeof certificates>, string>;
 }
 
-test('the server uses a Redis whose certificate --store-ca has issued, and presents its own certificate', async () => {
+test('the server trusts a Redis whose certificate was issued by the CA of --store-ca, and presents its own certificate', async () => {
   const files = certificateFiles();
   const port = await freePort();
   const tls = ['--tls-port', String(port), '--tls-cert-file', files.cert, '--tls-key-file', files.key];
@@ -50,6 +50,6 @@ test.each([
   ['postgres://a@127.0.0.1:1/b', { ca: '/dev/null' }, 'For Postgres, set sslrootcert'],
   ['rediss://127.0.0.1:1', { cert: '/dev/null' }, '--store-cert and --store-key must be given together'],
   ['rediss://127.0.0.1:1', { ca: '/no/such/file' }, 'cannot use the TLS files of the store: ENOENT'],
-])('the certificates for %s are rejected if they are %j', async (url, tls, message) => {
+])('the certificate options for the store %s are rejected if they are %j', async (url, tls, message) => {
   await expect(openStore({ url, tls })).rejects.toThrow(message);
 });

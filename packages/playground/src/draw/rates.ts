@@ -6,7 +6,7 @@ import type { Palette } from './palette.ts';
 import type { Sheet } from './sheet.ts';
 
 const SECOND: Millis = 1000;
-/** A longer point is an average, so it is drawn as a step. Shorter points are connected by lines. */
+/** A point that covers more time than this is an average, so it is drawn as a step. Other points are connected by lines. */
 const FINE: Millis = 3000;
 
 function startOf(point: Point): Point {

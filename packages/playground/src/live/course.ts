@@ -47,7 +47,7 @@ export function addPoint(course: Point[], point: Point): void {
   while (course[0].at < point.at - KEPT) course.shift();
 }
 
-/** Adds points from the server's history wherever the course has no points of its own, which are more precise. */
+/** Adds points from the server's history where the course has no points. Where it has points, they are more precise. */
 export function addPast(course: Point[], past: readonly Point[]): void {
   const isMissing = ({ at, span }: Point) =>
     !course.some((own) => own.at > at - span && own.at - own.span < at);

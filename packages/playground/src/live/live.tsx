@@ -249,7 +249,7 @@ function Limits() {
   );
 }
 
-/** The name of a limit, as a link to the playground if that can show the limit. */
+/** The name of a limit. It is a link to the playground if the playground can show the limit. */
 function LimitName({ name, policies }: { readonly name: string; readonly policies: string | undefined }) {
   const link = useMemo(() => (policies === undefined ? undefined : tryLink(policies)), [policies]);
   if (link === undefined) return <>{name}</>;

@@ -16,7 +16,7 @@ export const sample = signal<SampleState>({ kind: 'idle' });
 
 const DURATION: Millis = 60_000;
 const TICK: Millis = 250;
-/** Bounds the traffic: at most this many limits, and requests per second for each key. */
+/** Bounds of the traffic: the maximum number of limits, and the maximum number of requests per second for each key. */
 const MAX_LIMITS = 12;
 const MAX_RATE = 20;
 /** Clients that stay below the limit, and one that exceeds it. */
@@ -45,7 +45,7 @@ export function sendersFor(limit: string, { policies }: Pick<LimitAnswer, 'polic
   ];
 }
 
-/** What a sender's rate is multiplied by, after `seconds`: steady keys vary slowly, and the greedy key pauses. */
+/** The factor of a sender's rate after this many seconds. The rates of steady keys vary slowly, and the greedy key pauses. */
 export function swell({ key }: Sender, seconds: number): number {
   if (key === GREEDY) return seconds % 20 < 12 ? 1 : 0;
   return 0.7 + 0.3 * Math.sin(seconds / 4 + key.charCodeAt(key.length - 1));

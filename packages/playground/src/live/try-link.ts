@@ -10,7 +10,7 @@ const MAX_REQUESTS = 600;
 export function tryLink(policies: string): string | undefined {
   const text = withoutNames(fromEnvoy(policies) ?? policies);
   const parts = text.length > MAX_TEXT ? [] : partsOf(text);
-  // Traffic that is slightly too fast for the shortest window shows the most.
+  // The traffic is slightly too fast for the policy with the shortest window, because such traffic shows the most.
   const [first] = parts.filter(({ limit }) => limit < Infinity).sort((a, b) => a.per - b.per);
   if (first === undefined) return undefined;
   const round = (value: number) => Number(value.toPrecision(2));

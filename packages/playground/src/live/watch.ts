@@ -165,7 +165,7 @@ export function startWatching(): () => void {
   };
 }
 
-/** Reconnects with the current token, because it may have other rights. */
+/** Reconnects with the current token, which may permit more or less than the previous one. */
 export function reconnect(): void {
   stream?.retry();
 }

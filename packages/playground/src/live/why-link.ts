@@ -10,7 +10,7 @@ export function whyLink(limit: string, key: string): string {
   return `#live?${new URLSearchParams({ limit, key }).toString()}`;
 }
 
-/** Looks up the key in the query of a link to Live. Does nothing if the query names no key. */
+/** Looks up the key that the query of a link to Live names. Does nothing if the query names no key. */
 export function followWhyLink(text: string): void {
   const query = new URLSearchParams(text);
   const [limit, key] = [query.get('limit') ?? '', query.get('key') ?? ''];

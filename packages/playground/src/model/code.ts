@@ -85,7 +85,7 @@ function call(part: Part): string {
   return `${KNOWN[part.algorithm].code}({ ${members.join(', ')} })`;
 }
 
-/** The factory options of a rate. */
+/** The options of the factory function for a policy with a rate. */
 function optionsOf({ algorithm, limit, span, per, burst }: Part): Options {
   const extra = (name: string) => (burst === undefined ? {} : { [name]: burst });
   if (algorithm === 'token-bucket') return { capacity: burst ?? limit, refill: limit, every: span };

@@ -118,7 +118,7 @@ function located(piece: string, from: number, error: SluiceError | Unreadable): 
 
 type Place = readonly [from: number, to: number];
 
-/** The range of the word that the hint quotes, or of the value of the option that the hint names. */
+/** Finds the word that the hint quotes, or the value of the option that the hint names. */
 function placeOf(piece: string, why: string): Place | undefined {
   const quoted = /"([^"]+)"/.exec(why)?.[1];
   const start = quoted === undefined ? -1 : piece.toLowerCase().indexOf(quoted.toLowerCase());
@@ -131,7 +131,7 @@ function placeOf(piece: string, why: string): Place | undefined {
     : undefined;
 }
 
-/** The range of the words that cause the error, or of the option that the library names, with its value. */
+/** Finds the words that cause the error, or the option that the error names, including its value. */
 function placeInOptions(piece: string, error: SluiceError | Unreadable): Place | undefined {
   if (error instanceof Unreadable) {
     const start = piece.indexOf(error.words);

@@ -11,7 +11,7 @@ export async function serveCommand(argv: readonly string[]): Promise<number> {
   const args = readArgs(argv, SERVE_FLAGS, process.env);
   const options = serverOptions(args, process.env, process.stdout.isTTY === true);
   const [delay, timeout] = [millisOf(args, 'drain-delay') ?? 0, millisOf(args, 'drain-timeout') ?? 10_000];
-  // grpc-js would print a line of its own about an address in use, which is also the message of the error.
+  // If an address is in use, grpc-js would print its own line, although the error already has that line as its message.
   process.env['GRPC_VERBOSITY'] ??= 'NONE';
   // The signal handlers are installed before the server starts, because an unhandled signal would kill the process.
   const stopRequested = stopSignal(options.log);

@@ -77,7 +77,7 @@ test('a reservation is rejected if its maxDelay is longer than the longest windo
   expect(limiter.reserve('key', { maxDelay: '1m' }).delay).toBe(0);
 });
 
-test('a settlement that used more than the limit is charged only the limit', () => {
+test('a settlement that would charge more than the limit charges only the limit', () => {
   const limiter = open('100/min');
   limiter.settle('key', { charged: 0, used: 300 });
   expect(limiter.peek('key')).toMatchObject({ remaining: 0, retryAfter: 600 });

@@ -73,7 +73,7 @@ describe('a refused request', () => {
     ]);
   });
 
-  test('writes no line if too many are refused in the same second, and the next line says how many', () => {
+  test('is not logged if too many are refused in the same second, and the next line says how many were left out', () => {
     const lines: string[] = [];
     const log = createRequestLog(createLog((line) => lines.push(line)));
     const refuseUntil = (isDone: () => boolean): number => {

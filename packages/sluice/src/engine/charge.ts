@@ -113,8 +113,8 @@ export function isHolding({ algorithm }: PlacedPolicy): boolean {
 }
 
 /**
- * Charges the policies that `isCharged` selects. If `span` is finite, a policy that supports booking is charged only so much that
- * it allows one unit again within `span`. Returns what each policy was charged.
+ * Charges the policies that `isCharged` selects. If `span` is finite, the charge of a policy that supports booking is limited, so
+ * that the policy allows its next unit within `span`. Returns what each policy was charged.
  */
 export function charge(
   policies: Policies,

@@ -87,7 +87,7 @@ export interface Algorithm<P extends Params = Params> {
 
   /** Present if the algorithm keeps an overdraft until it is paid off, so that `reserve` can charge a future turn now. */
   readonly booking?: {
-    /** How much of the cost may be charged if the key must be allowed one unit again within `span`. */
+    /** The largest part of `cost` that can be charged without making the key wait longer than `span` for its next unit. */
     overdraft(params: P, row: Cells, at: number, now: Millis, cost: number, span: Millis): number;
   };
 
@@ -170,8 +170,8 @@ export interface Policy {
   /** The duration in which the whole limit comes back. */
   readonly window: Millis;
   /**
-   * The duration that the rate refers to, if it differs from `window`. A burst that is smaller than the rate comes back in less
-   * time.
+   * The duration that the rate refers to, if it differs from `window`. For example, the rate of '100/min burst 10' refers to a
+   * minute, but its window is 6 seconds, in which the burst comes back.
    */
   readonly per?: Millis | undefined;
 }

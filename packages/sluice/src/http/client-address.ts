@@ -43,9 +43,9 @@ export interface ClientAddressOptions {
    */
   readonly trustProxy?: TrustProxy | undefined;
   /**
-   * How many leading bits of an IPv6 address identify one client, because a subscriber usually has a whole prefix. Default 56.
-   * With 128, each address is limited separately. An address that embeds an IPv4 address (IPv4-mapped, NAT64, 6to4) is treated as
-   * that IPv4 address.
+   * How many leading bits of an IPv6 address identify one client. Addresses with the same prefix count as one client, because a
+   * subscriber usually has a whole prefix. Default 56. With 128, each address is limited separately. An address that embeds an
+   * IPv4 address (IPv4-mapped, NAT64, 6to4) is treated as that IPv4 address.
    */
   readonly ipv6Prefix?: number | undefined;
 }

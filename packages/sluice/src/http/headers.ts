@@ -52,8 +52,8 @@ export const HEADER_STYLES = Object.keys(STYLES) as readonly HeaderStyle[];
 const OPTIONS = ['style', 'partitionKey', 'now'] as const;
 
 /**
- * Returns the headers that describe a decision. A denial gets a `Retry-After` that is never too early, unless a retry can never
- * pass.
+ * Returns the headers that describe a decision. A denial gets a `Retry-After` that is never too early, or no `Retry-After` if a
+ * retry can never pass.
  */
 export function rateLimitHeaders(decision: Decision, options?: HeaderOptions): HeaderPair[] {
   if (options !== undefined) return headerWriter(options)(decision);
@@ -109,7 +109,7 @@ function retryAfter(decision: Decision, key: string | undefined): HeaderPair | u
   return ['Retry-After', `${seconds(wait + extra)}`];
 }
 
-/** Retries of denied clients are spread over at most this time, and over at most a tenth of the window. */
+/** Retries of denied clients are spread over at most this time or a tenth of the window, whichever is shorter. */
 const LONGEST_SPREAD: Millis = 5000;
 
 /**

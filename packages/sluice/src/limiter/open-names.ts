@@ -29,8 +29,8 @@ interface Entry {
 const MOST_NAMES = 2000;
 
 /**
- * Open names by store object. Two stores on the same client are treated like two processes, such as two versions during a
- * deployment, so limiters with the same name on these stores may have different policies. Such limiters count separately.
+ * Open names by store object. Two stores on the same client are treated like two processes, such as two versions of a program
+ * during a deployment, so limiters with the same name on these stores may have different policies. Such limiters count separately.
  */
 const byStore = /* @__PURE__ */ processState('open names', () => new WeakMap<Store, BoundedCache<Entry>>());
 

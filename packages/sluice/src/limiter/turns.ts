@@ -1,7 +1,7 @@
 /**
  * Shares turns fairly with other processes. When a process releases a place, its own next waiter takes it immediately, so waiters
  * in other processes would never find a free place. Therefore a process that has served its own waiters for a while pauses after a
- * release, for slightly longer than the interval at which other processes poll.
+ * release, for longer than the interval at which other processes poll.
  */
 import { systemClock } from '../internal/clock.ts';
 import type { Decision, Millis } from '../engine/contract.ts';

@@ -154,7 +154,7 @@ export function verbsOf(
       const verb = of.at === undefined || leaseOf(plan) === 0 ? 'peek' : 'renew';
       return store.apply({ verb, plan, key, cost: costBack(plan, cost, of), mode: 'whole', span: 0, of });
     },
-    /** A manual block belongs to the limiter's name, so one hit blocks the key in all tiers and versions of the limiter. */
+    /** A manual block belongs to the limiter's name, so one hit blocks the key in all tiers, whatever their policies are. */
     block: (key, span) =>
       store.apply({
         verb: 'block',

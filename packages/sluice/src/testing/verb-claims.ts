@@ -271,7 +271,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a clock that goes back creates no units, and denies keys for no longer than the time by which it went back',
+    name: 'a clock that goes back creates no units, and denies keys at most for as long as it went back',
     policies: {
       a: '2/s',
       b: '2/s sliding-log',

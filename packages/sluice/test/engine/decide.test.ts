@@ -38,7 +38,7 @@ describe('a partial take', () => {
     expect(limiter.take('k', { cost: 8, mode: 'partial' })).toMatchObject({ allowed: false, taken: 0 });
   });
 
-  test('never charges a cost that would be denied in whole mode, even if rounding gains a unit', () => {
+  test('never charges a cost that would be denied in whole mode, even if a rounding error makes one more unit seem available', () => {
     // A unit is replenished in 0.1 µs, so the tolerance of 0.5 µs (TIME_EPSILON) adds 5 units. That makes 49 − 17 + 5 = 37 units,
     // but because of a rounding error, a take of 37 is denied.
     const open = (): Limiter => {

@@ -223,7 +223,7 @@ describe('clientAddress behind proxies', () => {
       expect(of(text)).toBe('10.0.0.1');
   });
 
-  it('rejects invalid trustProxy values, naming the option', () => {
+  it('rejects invalid trustProxy values, and the error names the option', () => {
     for (const trustProxy of [
       '10.0.0.0/33',
       'everyone',

@@ -86,7 +86,7 @@ describe('a cost by policy', () => {
 
   it.each([
     ['an unknown policy', { tokns: 1 }],
-    ['a negative part', { tokens: -1 }],
+    ['a negative cost for a policy', { tokens: -1 }],
     ['NaN', { tokens: Number.NaN }],
   ])('with %s throws ERR_COST and charges nothing', (_, cost) => {
     const { limiter } = model();
@@ -121,7 +121,7 @@ describe('one cost for several limits', () => {
   const cost = { requests: 2, tokens: 300 };
 
   it.each([
-    ['next to the list', (limits: Options['limits']): Options => ({ cost, limits })],
+    ['next to the list of limits', (limits: Options['limits']): Options => ({ cost, limits })],
     ['in each limit', (limits): Options => ({ limits: limits?.map((limit) => ({ ...limit, cost })) })],
     ['as a function', (limits): Options => ({ cost: () => cost, limits })],
   ] as [string, (limits: Options['limits']) => Options][])(
@@ -175,7 +175,7 @@ describe('one cost for several limits', () => {
     expect(byTier.peek('k', { cost: 0, tier: 'pro' }).remaining).toBe(2);
   });
 
-  it('with a name that no limit has is rejected, and nothing is charged', async () => {
+  it('that names a policy that no limit has is rejected, and nothing is charged', async () => {
     const limiters = [user(), team()];
     const limits = limiters.map((limiter) => ({ limiter, key }));
     const guard = guardOf({ cost: () => ({ ...cost, tokns: 1 }), limits });
@@ -210,7 +210,7 @@ describe('settling a cost by policy', () => {
     expect(await settled(limiter, () => final)).toEqual({ used: expected, errors: [] });
   });
 
-  it('can settle single policies of a cost that was given as a number', async () => {
+  it('can correct the charge of single policies if the cost was given as a number', async () => {
     const { limiter } = model();
     const result = await settled(limiter, () => ({ tokens: 9 }), 3);
     expect(result).toEqual({ used: { requests: 3, tokens: 9, slots: 0 }, errors: [] });
@@ -245,7 +245,7 @@ describe('settling a cost by policy', () => {
 
   it.each([
     ['an unknown policy', { tokns: 1 }],
-    ['a negative part', { tokens: -1 }],
+    ['a negative cost for a policy', { tokens: -1 }],
   ])('with %s keeps the cost, releases the place and reports ERR_COST', async (_, final) => {
     const { limiter } = model();
     const result = await settled(limiter, () => final);

@@ -325,7 +325,7 @@ describe('settling', () => {
     ],
     ['a settle function that rejects', 'fault', () => Promise.reject(new Error('fault'))],
     ['an invalid final cost', 'ERR_COST', () => -1],
-  ])('reports %s to onUnavailable, with the request', async (_, message, settle) => {
+  ])('calls onUnavailable, with the request and the error, for %s', async (_, message, settle) => {
     const onUnavailable = vi.fn();
     const asked = request();
     const verdict = synchronous(guardOf({ limiter: perHour(3), settle, onUnavailable })(asked));

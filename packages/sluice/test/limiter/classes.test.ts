@@ -62,7 +62,7 @@ describe('a flood of batch calls at a limit of 100 calls per second', () => {
     ['gcra', 'in bursts', inBursts, 2 * LIMIT],
     ['gcra', 'evenly', evenly, 2 * LIMIT],
   ] as const)(
-    'with keep: 0.3, never denies an interactive caller within its share, and stays within the limit: %s, %s',
+    'with keep: 0.3, never causes the denial of an interactive call within its share, and stays within the limit: %s, %s',
     (name, _, share, atMost) => {
       const { admitted, denied } = simulate(`${LIMIT}/s ${name}`, share);
       expect(denied).toBe(0);
@@ -72,7 +72,7 @@ describe('a flood of batch calls at a limit of 100 calls per second', () => {
     },
   );
 
-  test('with keep: 0, denies the interactive caller', () => {
+  test('with keep: 0, causes the denial of an interactive call', () => {
     const clock = manualClock(START);
     const limiter = createLimiter(`${LIMIT}/s sliding-log`, {
       store: memory({ clock }),
@@ -83,7 +83,7 @@ describe('a flood of batch calls at a limit of 100 calls per second', () => {
   });
 
   test.each(['sliding-log', 'fixed-window'])(
-    'with keep: 0.3, reaches 70 calls per second without interactive calls: %s',
+    'with keep: 0.3, reaches 70 calls per second if there are no interactive calls: %s',
     (name) => {
       const { admitted } = simulate(`${LIMIT}/s ${name}`, none);
       expect(admitted).toHaveLength(SECONDS * 70);
@@ -91,14 +91,14 @@ describe('a flood of batch calls at a limit of 100 calls per second', () => {
     },
   );
 
-  test('with keep: 0.3, uses 70 % of a burst and then the whole rate without interactive calls, with gcra', () => {
+  test('with gcra and keep: 0.3, uses 70 % of the burst and then the whole rate if there are no interactive calls', () => {
     const { admitted } = simulate(`${LIMIT}/s gcra`, none);
     // After the burst, one call passes every 10 ms. The last instant of the simulation is not a multiple of 10 ms.
     expect(admitted).toHaveLength(70 + SECONDS * LIMIT - 1);
     expect(admitted.filter(({ at }) => at < 20)).toHaveLength(71);
   });
 
-  test('with keep: 0.3, is denied completely while interactive calls use the full rate, with gcra', () => {
+  test('with gcra and keep: 0.3, is denied completely while interactive calls use the full rate', () => {
     const { admitted, denied } = simulate(`${LIMIT}/s gcra`, (ms) => (ms % 10 === 0 ? 1 : 0));
     expect(denied).toBe(0);
     expect(
@@ -196,7 +196,7 @@ describe('keep', () => {
     expect(limiter.take('a', { cost: 10, mode: 'partial' }).taken).toBe(4);
   });
 
-  test('makes acquire wait until that many units are free', async () => {
+  test('makes acquire wait until the call would leave the kept units free', async () => {
     const clock = manualClock(START);
     const limiter = createLimiter('10/s', { store: memory({ clock }), classes: { batch: { keep: 0.5 } } });
     limiter.take('a', 10);

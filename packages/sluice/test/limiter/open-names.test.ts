@@ -43,7 +43,7 @@ describe.each(Object.entries(CONFLICTS))(
   },
 );
 
-test('the error message shows both limiters and says what to do', () => {
+test('the error about two conflicting limiters shows both of them and says what to do', () => {
   const store = memory();
   createLimiter('10/min', { store, name: 'api' });
   expect(() => createLimiter({ day: '100/day fixed-window' }, { store, name: 'api' })).toThrow(
@@ -94,7 +94,7 @@ test('limiters with the same name may differ, and count separately, on two store
   expect((await changed.peek('alice')).allowed).toBe(false);
 });
 
-test('closing a limiter twice frees its name once', async () => {
+test('closing a limiter twice does not free a name that another open limiter uses', async () => {
   const store = memory();
   const [first, second] = [1, 2].map(() => createLimiter('10/min', { store, name: 'api' }));
   await first.close();

@@ -89,7 +89,7 @@ describe.each(Object.entries(STORES))('%s, compared with Redis', (_, make) => {
 const FAMILIES: Readonly<Record<string, (i: number) => Policies>> = {
   gcra: (i) => gcra({ limit: 5 + (i % 97), per: 1000, burst: 3 + (i % 31) }),
   'fixed window': (i) => fixedWindow({ limit: 5 + i, per: '900ms' }),
-  text: (i) => `${5 + i}/min & ${3 + (i % 7)}/s sliding-window`,
+  'two policies as text': (i) => `${5 + i}/min & ${3 + (i % 7)}/s sliding-window`,
 };
 const INHERITED = [undefined, 'additive', 'proportional', 'as-is'] as const;
 

@@ -213,7 +213,7 @@ describe('takeMany is not decided in one step', () => {
     expect(takes).toBe(1);
   });
 
-  test('unless there is only one key, for which a single take is enough', () => {
+  test('if the application has wrapped the store, unless all items have one key, for which a single take is enough', () => {
     const { store } = stores();
     const verbs: string[] = [];
     const watched: Store<Decision> = {

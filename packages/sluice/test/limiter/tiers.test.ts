@@ -71,7 +71,7 @@ describe.each(Object.entries(stores))('on %s', (_, make) => {
   });
 });
 
-test('a policy function inherits used units, even without a name', () => {
+test('used units stay used when a policy function returns another policy for a key, even if the limiter has no name', () => {
   const plans = new Map([['alice', '100/day']]);
   const limiter = createLimiter((key) => plans.get(key) ?? '1/s', {
     store: memory({ clock: manualClock(START) }),

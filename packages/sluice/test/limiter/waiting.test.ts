@@ -346,7 +346,7 @@ describe('acquire', () => {
 });
 
 describe('reserve', () => {
-  test('books one turn after another', () => {
+  test('gives successive reservations successive turns', () => {
     const { limiter } = open(gcra({ limit: 10, per: '1s', burst: 2 }));
     expect([1, 2, 3, 4].map(() => limiter.reserve('k').delay)).toEqual([0, 0, 100, 200]);
   });

@@ -27,7 +27,7 @@ async function algorithmsWith(name: string): Promise<string[]> {
   return folders.filter((folder) => kept.some((file) => file.startsWith(`algorithms/${folder}/`)));
 }
 
-/** Some algorithms are built on others: a token bucket on gcra or a leaky bucket, concurrency on a log. */
+/** Some algorithms are built on others: a token bucket on gcra or a leaky bucket, concurrency on a sliding log. */
 const NEEDS: Record<string, readonly string[]> = {
   concurrency: ['sliding-log'],
   'token-bucket': ['gcra', 'leaky-bucket'],

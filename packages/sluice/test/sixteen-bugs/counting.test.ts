@@ -86,8 +86,8 @@ describe('4. combined limits that use up each other', () => {
         { limiter: perAddress, key: 'address' },
         { limiter: perUser, key: 'user' },
       ];
-      // On a store that does not decide takeMany in one step, all calls peek first and find room. Calls whose takes are too late
-      // refund what they were charged.
+      // On a store that does not decide takeMany in one step, all calls peek first and find enough units left. Calls whose
+      // takes are too late refund what they were charged.
       const asked = Array.from({ length: 20 }, async () => perUser.takeMany(items));
       expect((await Promise.all(asked)).filter(({ allowed }) => allowed).length).toBe(2);
       await vi.waitFor(async () => expect((await perAddress.peek('address')).remaining).toBe(98));

@@ -281,7 +281,7 @@ describe('13. twice the limit in a rolling second', () => {
 
   describe.each(EVERY_STORE)('%s', (_, make) => {
     test.each(['exact', 7] as const)(
-      'a sliding log never admits more than the limit: %s',
+      'a sliding log never admits more than the limit (resolution: %s)',
       async (resolution) => {
         const { limiter, clock } = open(make, slidingLog({ limit: LIMIT, per: '1s', resolution }));
         const draw = random(1);

@@ -35,7 +35,7 @@ export async function casBackend(): Promise<Backend> {
     })),
     connect() {
       // The timeout is longer than any fault. Otherwise, the client would open another connection, on which a later write could
-      // overtake a late write.
+      // overtake an earlier write that the network delays.
       const client = Client.create(`127.0.0.1:${network.port}`, { timeout: 60, logger: { log() {} } });
       return {
         store: (options) => memcached(client, { onFailure: 'throw', ...options }),

@@ -33,7 +33,7 @@ const replenishTime = ({ plan, cost }: Hit): number =>
 /** A deny cache between two observers: one of the store's answers, and one of the answers that callers get. */
 export function checkedDenyCache(store: Store<Promise<Decision>>, run: Run, scenario: string): Store {
   const keys = new Map<string, Denied[]>();
-  /** The time in which the units are replenished that takes in flight may take, for each row. */
+  /** For each row, how long it takes to replenish the units that takes in flight may charge. */
   const inFlight = new Map<string, number>();
   let giveBacks = 0;
 

@@ -117,7 +117,7 @@ export class Ledger {
     return worst < 1e-6 ? 0 : worst;
   }
 
-  /** Keeps recent refunds: units that passed because of them may be reported after the ledger was cleared. */
+  /** Keeps recent refunds, because units that passed after a refund may be reported after the ledger was cleared. */
   private keepGiven(since: number): void {
     let kept = 0;
     for (let one = 0; one < this.givenSize; one++) {

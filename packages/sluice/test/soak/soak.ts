@@ -20,7 +20,7 @@ export interface SoakOptions {
 
 /** Fraction of the run after which the heap and the code have reached their final size. */
 const WARM_UP = 1 / 3;
-/** Milliseconds at the end of a run in which no fault is injected: every store must recover. */
+/** Milliseconds at the end of a run in which no fault is injected, and in which every store must recover. */
 const faultFreeEnd = (span: number): number => Math.max(span / 20, 3000);
 /** Minimum number of fault-free milliseconds at the end, even if the last fault took longer than planned on a busy machine. */
 const MIN_FAULT_FREE = 2500;

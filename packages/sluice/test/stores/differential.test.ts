@@ -6,15 +6,15 @@ import { differential } from './differential.ts';
 
 /** Valkey in WebAssembly answers every 100 ms, so it gets fewer hits, more of them together, and all cases run concurrently. */
 const SERVERS = [
-  { port: 'redisPort', hits: 100_000, atOnce: 6 },
-  { port: 'valkeyPort', hits: 10_000, atOnce: 60 },
+  { server: 'Redis', port: 'redisPort', hits: 100_000, atOnce: 6 },
+  { server: 'Valkey', port: 'valkeyPort', hits: 10_000, atOnce: 60 },
 ] as const;
 
-for (const { port, ...amount } of SERVERS) {
+for (const { server, port, ...amount } of SERVERS) {
   const client = new Redis(inject(port), '127.0.0.1');
   afterAll(() => client.disconnect());
   differential(
-    `the Redis store on ${port}, compared with memory,`,
+    `the Redis store on ${server}, compared with memory,`,
     (clock) => redis(client, { onFailure: 'throw', clock, deadline: '30s' }),
     amount,
   );

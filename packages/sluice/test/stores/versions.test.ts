@@ -109,7 +109,7 @@ for (const [name, make] of Object.entries(ALL)) {
       },
     );
 
-    test('each version frees only its own concurrency places', async () => {
+    test('each version of a limiter frees only its own concurrency places', async () => {
       const jobs = concurrency({ limit: 3, lease: '1m' });
       const versions = side(make, manualClock(START), [jobs, { rate: '100/min', jobs }]);
       expect(await admitted(versions, 12)).toEqual([3, 3]);
@@ -118,7 +118,7 @@ for (const [name, make] of Object.entries(ALL)) {
       expect((await versions[0].take('k')).allowed).toBe(true);
     });
 
-    test('versions whose tiers have different algorithms count separately, and a manual block applies to all of them', async () => {
+    test('versions of a limiter whose tiers have different algorithms count separately, and a manual block applies to all of them', async () => {
       const clock = manualClock(START);
       const store = make(clock);
       const name = `versions ${process.pid} ${++names}`;
@@ -140,7 +140,7 @@ for (const [name, make] of Object.entries(ALL)) {
       for (const ask of asks) expect(await ask()).toMatchObject({ allowed: false, policy: 'block' });
     });
 
-    test('a manual block applies to each version regardless of other writes, and a reset ends it', async () => {
+    test('a manual block applies to each version of a limiter regardless of other writes, and a reset ends it', async () => {
       const clock = manualClock(START);
       const versions = side(make, clock, ['5/s', '5/s sliding-log', '5/s & 9/s fixed-window']);
       await versions[0].take('k', 5);
@@ -165,7 +165,7 @@ for (const [name, make] of Object.entries(ALL)) {
       expect((await after.take('k')).policy).toBe('block');
     });
 
-    test('for random hits, each version decides as if it had its own store', {
+    test('for random hits, each version of a limiter decides as if it had its own store', {
       timeout: 120_000,
     }, async () => {
       const versions: Policies[] = [
@@ -202,10 +202,10 @@ for (const [name, make] of Object.entries(ALL)) {
   });
 }
 
-describe('the value in Redis, with the server’s own clock,', () => {
+describe('the value in Redis that versions of a limiter share, with the server’s own clock,', () => {
   const store = redis(client, { onFailure: 'throw', deadline: '30s' });
 
-  test('shrinks to the length for a single version once the other version has expired', async () => {
+  test('shrinks to the length that one version needs once the state of the other version has expired', async () => {
     const name = `versions ${process.pid} ${++names}`;
     const key = `${name}:{k}`;
     const after = createLimiter('100/h', { store, name });
@@ -240,7 +240,7 @@ describe('the value in Redis, with the server’s own clock,', () => {
     },
   );
 
-  test('holds a log that grows and shrinks, without changing the count of another version', async () => {
+  test('holds a sliding log that grows and shrinks, without changing the count of another version', async () => {
     const name = `versions ${process.pid} ${++names}`;
     const log = createLimiter('300/300ms sliding-log', { store, name });
     const policy = fixedWindow({ limit: 100_000, per: '1d', align: 'first' });

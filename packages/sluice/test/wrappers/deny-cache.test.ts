@@ -56,10 +56,10 @@ async function flood(
 }
 
 const POLICIES: Readonly<Record<string, Policies>> = {
-  'one unit a millisecond, no burst': gcra({ limit: 1000, per: '1s', burst: 1 }),
+  'one unit a millisecond (no burst)': gcra({ limit: 1000, per: '1s', burst: 1 }),
   'one unit a millisecond, a burst of 20': gcra({ limit: 1000, per: '1s', burst: 20 }),
   'ten units a millisecond': gcra({ limit: 10_000, per: '1s', burst: 100 }),
-  'one unit in 100 ms, no burst': gcra({ limit: 10, per: '1s', burst: 1 }),
+  'one unit in 100 ms (no burst)': gcra({ limit: 10, per: '1s', burst: 1 }),
   'a window of 200 in 200 ms': fixedWindow({ limit: 200, per: '200ms' }),
   'a log of 200 in 200 ms': slidingLog({ limit: 200, per: '200ms', resolution: 50 }),
 };
@@ -85,7 +85,7 @@ test.each(CASES)(
   30_000,
 );
 
-test('while scouts are in flight, other hits are denied without a delay', async () => {
+test('while the deny cache waits for an answer from the store, it denies other hits without a delay', async () => {
   const policies = gcra({ limit: 1000, per: '1s', burst: 1 });
   const { spends, delayed } = await flood(policies, 5, 1, denyCache);
   // The first hits and the hits that pass are delayed, and a few others. The flood has 15,000 hits.

@@ -79,7 +79,7 @@ export function recordingBy(
       if (exactLog)
         return agrees(`risingstack: ${name}`, steps.length, (makeStore) => runExact(scenario, makeStore));
       return {
-        claim: `risingstack: ${name} acknowledges at most the limit in any interval, at all ${steps.length} steps`,
+        claim: `risingstack: ${name}: never acknowledges more requests than the limit in any interval (${steps.length} steps)`,
         steps: steps.length,
         run: async (makeStore) => tooMany(scenario, await acknowledged(scenario, makeStore)),
       };

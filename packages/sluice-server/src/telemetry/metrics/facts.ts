@@ -4,7 +4,7 @@ import type { Family, Sample } from 'sluice/prometheus';
 import { VERSION } from '../../version.ts';
 import { family } from './family.ts';
 
-/** What the metrics about the server are read from, whenever they are exported. */
+/** The values from which the metrics about the server are created. They are read at each export. */
 export interface Facts {
   /** The URL of the store without its password. */
   readonly store: string;

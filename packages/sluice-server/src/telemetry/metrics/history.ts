@@ -50,7 +50,7 @@ interface Ring {
   readonly denied: Uint32Array;
 }
 
-/** A limit that the metrics know. Their own maximum bounds the number of limits. */
+/** A limit that the metrics know. There are at most as many of these objects as there are limits in the metrics. */
 interface Known {
   /** Totals at the end of the last complete period. */
   allowed: number;

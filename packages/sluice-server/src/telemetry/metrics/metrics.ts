@@ -1,4 +1,4 @@
-/** The server's metrics. Memory is bounded: labels come from the configuration, and their number has a maximum. */
+/** The server's metrics. Memory is bounded, because labels come from the configuration, and their number has a maximum. */
 import type { Decision, Millis, StoreFault } from 'sluice';
 import { exposition, type Family, Histogram, type Sample } from 'sluice/prometheus';
 import { family } from './family.ts';

@@ -15,7 +15,7 @@ export interface ProcessMetrics {
 }
 
 /**
- * Starts to measure. The lag is the maximum of the current period and the one before, so that each scrape that comes at least every
+ * Starts to measure. The lag is the maximum of the current period and the one before, so that a scraper that reads it at least every
  * 15 seconds sees each stall, whatever other scrapers there are.
  */
 export function measureProcess(): ProcessMetrics {

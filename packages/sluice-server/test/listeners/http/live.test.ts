@@ -18,7 +18,7 @@ const snapshotShown = JSON.parse(block('json', '"topDenied"')) as Record<string,
 const rightsShown = JSON.parse(block('json', '"admin"')) as Record<string, unknown>;
 const historyShown = JSON.parse(block('json', '"every"')) as Record<string, unknown>;
 
-/** The history with only the first period of each course, because the number of periods depends on the age of the server. */
+/** The history with only the first period of each list of counts, because the number of periods depends on the age of the server. */
 function firstOf({ all, limits }: Record<string, unknown>): object {
   type Shown = { readonly allowed: number[]; readonly denied: number[] };
   const short = (course: Shown) => ({

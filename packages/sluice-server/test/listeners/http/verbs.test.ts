@@ -166,7 +166,7 @@ describe('/v1/take-many', () => {
 });
 
 describe('costs', () => {
-  test('cannot reset a key with a refund, or deny it for long with a settlement or a take', async () => {
+  test('are bounded, so a refund cannot reset a key, and a settlement or a take cannot deny it for long', async () => {
     const ask = await open();
     const key = { limit: 'api', key: 'a' };
     for (let i = 0; i < 3; i++) await ask('/v1/take', key);

@@ -78,18 +78,18 @@ test.each([2, 3] as const)(
   },
 );
 
-test.each([ProtocolVersion.RESP2, ProtocolVersion.RESP3])(
-  'valkey-glide works with protocol %i',
-  async (protocol) => {
-    const port = await start();
-    const addresses = [{ host: '127.0.0.1', port }];
-    const client = await GlideClient.createClient({ addresses, protocol, ...PATIENT });
-    onTestFinished(() => client.close());
-    expect(await client.customCommand(['CL.THROTTLE', 'k', '15', '30', '60'])).toEqual([0, 16, 15, -1, 2]);
-    expect(await client.customCommand(['THROTTLE', 'k', 'api', '11'])).toEqual([1, 10, 10, -1, 0]);
-    expect(await client.ping()).toBe('PONG');
-  },
-);
+test.each([
+  ['RESP 2', ProtocolVersion.RESP2],
+  ['RESP 3', ProtocolVersion.RESP3],
+])('valkey-glide works with %s', async (_, protocol) => {
+  const port = await start();
+  const addresses = [{ host: '127.0.0.1', port }];
+  const client = await GlideClient.createClient({ addresses, protocol, ...PATIENT });
+  onTestFinished(() => client.close());
+  expect(await client.customCommand(['CL.THROTTLE', 'k', '15', '30', '60'])).toEqual([0, 16, 15, -1, 2]);
+  expect(await client.customCommand(['THROTTLE', 'k', 'api', '11'])).toEqual([1, 10, 10, -1, 0]);
+  expect(await client.ping()).toBe('PONG');
+});
 
 const run = promisify(execFile);
 

@@ -182,7 +182,7 @@ test.each([
   ['too big inline request', 'x'.repeat(16_385)],
   ['too many words', `${'x '.repeat(1025)}\r\n`],
 ])(
-  'the protocol error %s is reported after the earlier replies, and the connection is closed',
+  'the protocol error "%s" is reported after the earlier replies, and the connection is closed',
   async (message, bytes) => {
     const { port } = await opened(openResp, LIMITS);
     const socket = socketTo(port);

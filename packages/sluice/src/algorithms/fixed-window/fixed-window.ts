@@ -32,8 +32,8 @@ export type FixedWindowParams = {
   readonly limit: number;
   readonly per: Millis;
   /**
-   * If 0, windows start at multiples of `per`. Otherwise, a window opens with the first request and lasts for `first`. This is the
-   * same as `per`, except for plans that open windows of different lengths in the same rows.
+   * If 0, windows start at multiples of `per`. Otherwise, a window opens with the first request and lasts for `first`, which equals
+   * `per`, except in plans that open windows of different lengths in the same rows.
    */
   readonly first: Millis;
 };

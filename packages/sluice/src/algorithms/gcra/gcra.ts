@@ -19,7 +19,7 @@ import { atLeastOne, checkOptionNames, positive } from '../../internal/options.t
 import type { RatedEntry } from '../entry.ts';
 
 export interface GcraOptions {
-  /** Sustained number of units per `per`. It may be below 1; for example, 0.5 per second is one unit every 2 seconds. */
+  /** Sustained number of units in each `per`. It may be below 1; for example, 0.5 per second is one unit every 2 seconds. */
   readonly limit: number;
   /** The duration that the rate refers to. */
   readonly per: Duration;

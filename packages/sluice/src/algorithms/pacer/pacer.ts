@@ -21,7 +21,7 @@ import { cost as checkCost, checkOptionNames, notNegative, oneOf, positive } fro
 import type { RatedEntry } from '../entry.ts';
 
 export interface PacerOptions {
-  /** Number of permits per `per`, evenly spaced. If it is below 1, a permit takes longer than `per`. */
+  /** Number of permits in each `per`, evenly spaced. If it is below 1, a permit takes longer than `per`. */
   readonly limit: number;
   /** The duration that the rate refers to. */
   readonly per: Duration;

@@ -57,8 +57,8 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     if (cost > p.limit) return Infinity;
     const first = firstLive(p, row, at, now);
     if (used(row, at, first) + cost <= p.limit) return 0;
-    // Finds the earliest entry after whose expiry the cost fits. Sums never decrease, so a binary search finds it. The comparison
-    // is the one that the check above makes once that entry has expired, because any other form rounds differently with
+    // Finds the earliest entry after whose expiry the cost fits. Sums never decrease, so a binary search finds it. It compares in
+    // the same way as the check above will once that entry has expired, because any other form would round differently with
     // fractional costs.
     const last = lastSum(row, at);
     let [low, high] = [first, row[at + 1] - 1];

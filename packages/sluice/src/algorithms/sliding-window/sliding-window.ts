@@ -119,7 +119,8 @@ function waitIn(
   if (cost > p.limit) return Infinity;
   if (estimate(p, now, start, counted, older) + cost <= p.limit) return 0;
   const room = p.limit - cost;
-  // During the current window, the previous counter loses weight. During the next window, the current counter does.
+  // During the current window, the previous counter loses weight. During the next window, the current counter
+  // loses weight.
   if (counted <= room) return start + p.per * (1 - (room - counted) / older) - now;
   return start + p.per + p.per * (1 - room / counted) - now;
 }

@@ -38,7 +38,7 @@ export function newVersion(): string {
 const WRITES = 100;
 const SECOND: Millis = 1000;
 const CLEANED = 500;
-/** How long a cleaning may take before another one may start. */
+/** How long a cleanup may take before another one may start. */
 const LONGEST: Millis = 10_000;
 
 /**

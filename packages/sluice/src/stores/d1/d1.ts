@@ -45,7 +45,8 @@ export function d1(database: D1Database, options: D1Options = {}): Store<Promise
 
 function checkDatabase(given: unknown): void {
   const has = (name: string): boolean => typeof (given as Record<string, unknown>)?.[name] === 'function';
-  // A D1 database has `batch`, and a D1 session has no `exec`. A synchronous SQLite database has `exec` and no `batch`.
+  // A synchronous SQLite database has `exec` but not `batch`, so it is rejected. A D1 database has `batch`, and a D1 session has no
+  // `exec`.
   if (has('prepare') && (has('batch') || !has('exec'))) return;
   const words = has('prepare')
     ? "is not a database of Cloudflare; for node:sqlite, better-sqlite3 or bun:sqlite, use sqlite(database) from 'sluice/sqlite'"

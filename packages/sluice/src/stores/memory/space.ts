@@ -150,8 +150,8 @@ export class Space implements RowKind {
   }
 
   /**
-   * Sets a manual block. To end a block (`span` is 0), 0 is stored: the current time would still block the key if the clock went
-   * back.
+   * Sets a manual block. To end a block (`span` is 0), 0 is stored, because the current time would still block the key if the clock
+   * went back.
    */
   #block(key: string, now: Millis, span: Millis): void {
     const group = this.group;
@@ -164,7 +164,7 @@ export class Space implements RowKind {
     table.cells[at] = span > 0 ? now + span : 0;
   }
 
-  /** Ends a manual block and clears the key's rows. Like a block, a reset applies to every version of the limiter. */
+  /** Ends a manual block and clears the key's rows. Like a block, a reset applies to all plans with the limiter's name. */
   #reset(key: string, now: Millis): void {
     const { blocks, spaces } = this.group;
     const at = blocks?.find(key) ?? -1;

@@ -30,7 +30,7 @@ interface Failure {
   readonly message?: unknown;
 }
 
-/** Whether a write failed only because another process has written first, so that nothing was written. */
+/** Whether a write failed only because another process wrote first. In that case, this write has changed nothing. */
 export function isConflict(error: unknown): boolean {
   const { errno } = (error ?? {}) as Failure;
   return errno === DUPLICATE || CONFLICTS.includes(errno);

@@ -93,10 +93,10 @@ const NO_CREDENTIALS =
   'is a client of @upstash/redis without a URL or a token; set UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN, or pass both to new Redis({ url, token })';
 
 const SENDS_AGAIN =
-  'has no duplicate() and would resend a command whose reply was lost, which counts it twice; create it with maxRetriesPerRequest: 0 (for a Cluster, retryDelayOnFailover: 0), or pass the original client';
+  'has no duplicate() and would resend a command whose reply was lost, so that a hit is counted twice; create it with maxRetriesPerRequest: 0 (for a Cluster, retryDelayOnFailover: 0), or pass the original client';
 
 const UNSAFE_SENTINEL =
-  'is a Sentinel client that resends a command whose reply was lost, which counts it twice; use node-redis 6';
+  'is a Sentinel client that resends a command whose reply was lost, so that a hit is counted twice; use node-redis 6';
 
 /** Whether an ioredis client repeats commands that were not answered. */
 function sendsAgain(client: Client): boolean {

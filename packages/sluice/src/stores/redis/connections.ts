@@ -42,7 +42,7 @@ export type Client = Readonly<Record<string, unknown>>;
 
 export type Method = (...args: unknown[]) => Promise<unknown>;
 
-/** RESP's marker of a bulk string, by which node-redis 5 and later map replies to types. */
+/** RESP's type marker of bulk strings. node-redis 5 and later choose the type of a reply by such a marker. */
 const BULK_STRING = 36;
 /** Options that ask node-redis for bytes. Version 4 reads the first option, and later versions read the second. */
 const AS_BYTES = { returnBuffers: true, typeMapping: { [BULK_STRING]: Buffer } };

@@ -3,7 +3,7 @@ import { SHELL } from './lua.ts';
 import type { Layout, Slot } from './script-layout.ts';
 
 export interface LeanPath {
-  /** The names of the policies' numbers that the lean path reads from the head, in order, up to the last one that it uses. */
+  /** The names of the policies' numbers in the script's head argument, in order, up to the last one that the lean path uses. */
   readonly numbers: readonly string[];
   /** Code that runs once per call, after the head was read. */
   readonly setup: string;

@@ -31,9 +31,9 @@ export interface Slot {
    * Names of the numbers that sign the policy's cells (see lua/inherit.lua). Of these, only `full` and `unit` are in the head.
    */
   readonly signature: readonly string[];
-  /** Indexes of the policy's params among the numbers of the head, by name. */
+  /** For each param of the policy, its index among the numbers in the script's head argument (see lua/main.lua). */
   readonly params: Readonly<Record<string, number>>;
-  /** Indexes of `full` and `unit` among the numbers of the head. */
+  /** The indexes of `full` and `unit` among the numbers in the head. */
   readonly own: Readonly<Record<string, number>>;
 }
 

@@ -100,7 +100,7 @@ function leanFunction(layout: Layout, index: number): string {
   ].join('\n');
 }
 
-/** The format that unpacks the mark, the cost and then these numbers of a head. */
+/** The format with which the script unpacks a head: the mark, the cost, and then these numbers. */
 function formatOf({ headFormat }: Layout, numbers: readonly string[]): string {
   return headFormat.slice(0, '<c3d'.length + numbers.length);
 }
@@ -111,8 +111,8 @@ function scriptOf(text: string): Script {
 }
 
 /**
- * Replaces the names of constants with their values. As locals, they would make the script slower: a function that refers to a
- * local outside it takes longer to create, and Redis creates all functions again at each call.
+ * Replaces the names of constants with their values. As locals, they would make the script slower, because a function that refers
+ * to a local outside it takes longer to create, and Redis creates all functions again at each call.
  */
 function withConstants(source: string): string {
   return source

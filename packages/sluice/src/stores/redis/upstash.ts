@@ -56,7 +56,7 @@ export function upstash(client: Client): Connection {
 }
 
 /**
- * The client repeats a request whose reply was lost, which would count it twice. The returned object has the same URL, token and
+ * The client repeats a request whose reply was lost, so that a hit would be counted twice. The returned object has the same URL, token and
  * options, and sends each request once. The client itself is not changed.
  */
 function withoutRetries(requester: Client): Client {
@@ -65,8 +65,8 @@ function withoutRetries(requester: Client): Client {
 }
 
 /**
- * Rejects with the server's error without the command, because a key or a script in it could be mistaken for the server's error code.
- * If there was no answer, rejects with the reason.
+ * Rejects with the server's error, but removes the command from its message, because a key or a script in the command could be
+ * mistaken for the server's error code. If there was no answer, rejects with the reason.
  */
 function rethrow(error: unknown): never {
   const message = String((error as Error | undefined)?.message);

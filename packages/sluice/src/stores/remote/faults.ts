@@ -26,7 +26,7 @@ export function answersTo(text: string): readonly unknown[] {
   }
 }
 
-/** The error for a hit that the server answered with the text of an error. */
+/** Creates the error for a hit that the server answered with an error message instead of a decision. */
 export function errorOf(message: string, hit: Hit): Error {
   const code = /\[(ERR_\w+)\]$/.exec(message)?.[1];
   if (code === undefined || code === 'ERR_INSTANT' || OUTAGES.has(code) || !Object.hasOwn(ERRORS, code))

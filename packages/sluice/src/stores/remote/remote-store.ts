@@ -20,8 +20,8 @@ export interface RemoteStoreOptions {
 }
 
 /**
- * How long after the deadline of its hits a request is aborted, in milliseconds. Until then, `resilient` can undo the charges that
- * a late answer reports.
+ * A request is aborted this many milliseconds after the deadline of its hits. Until then, `resilient` can undo the charges that a
+ * late answer reports.
  */
 const LATE_ANSWERS: Millis = 10_000;
 /** Maximum size of a request in UTF-16 code units. A server accepts 1 MiB by default. */
@@ -53,9 +53,7 @@ export function remoteStore(options: RemoteStoreOptions): Store<Promise<Decision
     });
   }
 
-  /**
-   * Sends the hits as one request, which the server decides in one step if the server's store can decide several hits in one step.
-   */
+  /** Sends the hits as one request. The server decides them in one step if its store can do so. */
   async function takeAll(hits: readonly Hit[]): Promise<Decision[] | undefined> {
     // Throws before any hit is sent if one of the plans cannot be sent.
     for (const { plan } of hits) textOf(plan);

@@ -1,7 +1,7 @@
 /**
  * The fast path for the most frequent hit: a take of the whole cost from a row that exists and fits into its slot. The steps are
- * the same as in `Rows`, but in a single function and without intermediate copies: V8 does not inline all of `Rows` into a check,
- * and passing timestamps between functions allocates memory. Single words are read without `Atomics.load`, which is a function
+ * the same as in `Rows`, but in a single function and without intermediate copies, because V8 does not inline all of `Rows` into a
+ * check, and passing timestamps between functions allocates memory. Single words are read without `Atomics.load`, which is a function
  * call. If the holder misses a waiter because of such a read, the waiter wakes up by itself a few milliseconds later.
  */
 import type { Cells, Decision, Millis, Plan } from '../../engine/contract.ts';

@@ -95,7 +95,7 @@ export class Scratch implements VariableRows {
 
 /**
  * Whether it is certain that a hit did not change its row, so that the row need not be compared with its original. This halves
- * the work of a denial by a long log.
+ * the work of denying a key with a long sliding log.
  */
 export function isUntouched({ verb, plan, mode }: Hit, { taken }: Decision): boolean {
   if (verb === 'peek') return true;

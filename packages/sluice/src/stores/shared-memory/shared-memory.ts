@@ -99,7 +99,8 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   const block = new Float64Array(1);
   const spaces = new WeakMap<Plan, Space>();
   /**
-   * The fingerprint seeds of a limiter's versions, by name and signature, so that a reset in this thread reaches all versions.
+   * The fingerprint seeds of rows, by the plan's name and then by its signature. A reset clears the key's rows of all signatures
+   * that this thread has used with the limiter's name.
    */
   const versions = new Map<string, Map<string, Int32Array>>();
   let lastPlan: Plan | undefined;
@@ -262,7 +263,7 @@ function spaceFor(plan: Plan, layout: Layout): Space {
       'ERR_POLICY',
       'policies',
       plan.signature,
-      `set logEntries: ${entries}, or use a log with a coarser resolution`,
+      `set logEntries: ${entries}, or use a sliding log with a coarser resolution`,
       `need up to ${widest} cells for a key, and sharedMemory has room for ${room}`,
     );
   }

@@ -103,8 +103,8 @@ export class Generations {
   }
 
   /**
-   * Makes room for this many rows. The table must be empty. Call this before adding rows that come from `each` of another table:
-   * they arrive in the order of their positions, and would be crowded together in a small table.
+   * Makes room for this many rows. The table must be empty. Call this before adding rows that come from `each` of another table,
+   * because these rows arrive in the order of their positions, and would be crowded together in a small table.
    */
   reserve(rows: number): void {
     this.current = generationOf(Math.ceil(rows / ROOMY) + SMALLEST, this.#kind.width + 1, 0);

@@ -3,7 +3,7 @@
  * The table stores no keys and needs no objects or timers.
  *
  * The fingerprint is a keyed 64-bit hash: HalfSipHash-1-3 over UTF-16 code units, two per word. So different strings are always
- * different inputs, even if they contain lone surrogates. Without the seed, an attacker cannot construct a collision.
+ * different inputs, even if they contain lone surrogates. An attacker who does not know the seed cannot construct a collision.
  */
 import type { Millis } from '../../engine/contract.ts';
 import type { Generation } from './generation.ts';

@@ -15,7 +15,7 @@ export interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** The error for a hit that was answered with the text of an error. */
+/** Creates the error for a hit whose answer was an error message instead of a decision. */
 export type FailureOf = (message: string, hit: Hit) => Error;
 
 /** The maximum number of hits in a line. */
@@ -47,7 +47,7 @@ export function settle(
   }
 }
 
-/** The error with which the serving process answered a hit. */
+/** Creates the error for a hit that the serving process answered with this error message. */
 export function failureOf(message: string, { of }: Hit): Error {
   return message.endsWith('[ERR_INSTANT]') ? futureInstant(of?.at) : new StoreError(message);
 }

@@ -1,7 +1,7 @@
 /**
- * One key on one node, as a state machine. The clock decides between most states, so no state is stored. A stored state would
- * need a timer to end it, and a stalled event loop delays timers. Instead, every hit reads the clock and determines the state
- * again, so an expired lease is never spent, however long the process was stalled (docs/decisions/0020-strict-leases.md).
+ * One key on one node, as a state machine. Which state applies depends mostly on the time, so no state is stored. A stored state
+ * would need a timer to end it, and a stalled event loop delays timers. Instead, every hit reads the clock and determines the
+ * state again, so an expired lease is never spent, however long the process was stalled (docs/decisions/0020-strict-leases.md).
  */
 import type { Decision, PlainHit, MaybePromise, Millis } from '../../engine/contract.ts';
 import { Forecast } from './forecast.ts';

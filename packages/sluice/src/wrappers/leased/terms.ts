@@ -33,7 +33,7 @@ export interface Terms {
   readonly hasLongWindow: boolean;
   /** The plan that the store applies both to the batches of leases and to single hits, because both are counted in the same row. */
   readonly plan: Plan;
-  /** The same plan, for a lease that lasts τ. A log records such a lease at a later instant. */
+  /** The same plan, for a lease that lasts τ. A sliding log records such a lease at a later instant. */
   readonly longPlan: Plan;
   /** The largest cost that can pass. */
   readonly largestCost: number;
@@ -51,11 +51,14 @@ export interface Terms {
   readonly minDuration: Millis;
   /** Whether units left at the end of a lease become part of the next lease, if the next lease is granted in the same window. */
   readonly isRenewable: boolean;
-  /** Whether units that are not returned are missing until the window ends. Units of a bucket or a log are replenished anyway. */
+  /**
+   * Whether units that are not returned are missing until the window ends. Units of a bucket or a sliding log are replenished
+   * anyway.
+   */
   readonly hasWindows: boolean;
   /**
-   * Whether units of a lease may be passed on to other nodes. Units of a log may not, because their leases are so short that many
-   * units would expire unused, and a log counts these for a whole window.
+   * Whether units of a lease may be passed on to other nodes. Units of a sliding log may not, because their leases are so short
+   * that many units would expire unused, and a sliding log counts these for a whole window.
    */
   readonly isLendable: boolean;
   /** The lease that a decision of the store grants. */
@@ -73,7 +76,7 @@ interface Kinds {
   readonly buckets: readonly LeasablePolicy[];
   /** Windows, whose units last until the window ends. */
   readonly windows: readonly LeasablePolicy[];
-  /** Logs, whose units last for a fixed time after the log recorded them. */
+  /** Sliding logs, whose units last for a fixed time after the log recorded them. */
   readonly logs: readonly LeasablePolicy[];
 }
 
@@ -105,7 +108,7 @@ export function termsOf(plan: Plan, maxDuration: Millis, nodes: number): Terms |
     plan: reduced,
     longPlan: logs.length === 0 ? reduced : longLeasePlan(reduced, duration),
     largestCost,
-    // Windows and logs replenish late, so all nodes have to get by with the units that are left now.
+    // Windows and sliding logs replenish late, so all nodes have to get by with the units that are left now.
     remainingDivisor: hasWindows || logs.length > 0 ? REMAINING_DIVISOR * nodes : REMAINING_DIVISOR,
     minBatch: Math.max(
       MIN_BATCH,
@@ -137,7 +140,7 @@ function kindsOf(plan: Plan): Kinds | undefined {
   };
 }
 
-/** The plan with the reduced burst B′ and with logs that remember entries for σ longer. Decisions report these limits. */
+/** The plan with the reduced burst B′ and with sliding logs that remember entries for σ longer. Decisions report these limits. */
 function reducedPlan(plan: Plan, { all }: Kinds, duration: Millis, bindingDuration: Millis): Plan {
   return {
     ...plan,
@@ -153,7 +156,7 @@ function reducedPlan(plan: Plan, { all }: Kinds, duration: Millis, bindingDurati
   };
 }
 
-/** The plan with which a log records the entry of a lease at the end of its sub-window of length τ. */
+/** The plan with which a sliding log records the entry of a lease at the end of its sub-window of length τ. */
 function longLeasePlan(plan: Plan, duration: Millis): Plan {
   return {
     ...plan,

@@ -1,6 +1,6 @@
 /**
- * Every constant that tunes leases. "Decision 20" is docs/decisions/0020-strict-leases.md. The limit holds because of the first
- * group. The other groups only decide how many calls a node makes and how many units it holds.
+ * Every constant that tunes leases. "Decision 20" is docs/decisions/0020-strict-leases.md. The first group of constants ensures
+ * that the limit holds. The other groups only decide how many calls a node makes and how many units it holds.
  */
 import type { Millis } from '../../engine/contract.ts';
 
@@ -12,8 +12,8 @@ import type { Millis } from '../../engine/contract.ts';
  */
 export const MAX_DURATION: number = 1 / 4;
 /**
- * Longest lease while the limit is binding, as a fraction of the window. For a log, this is σ. An algorithm may set its own value
- * (decision 20, "How long" and "Logs").
+ * Longest lease while the limit is binding, as a fraction of the window. For a sliding log, this is σ. An algorithm may set its own
+ * value (decision 20, "How long" and "Logs").
  */
 export const MAX_BINDING_DURATION: number = 1 / 10;
 /**
@@ -46,8 +46,8 @@ export const MIN_LOANS = 1.5;
 /** A node may request this many units, however few units are left. */
 export const MIN_BATCH = 10;
 /**
- * A node may request this multiple of its even share of the units that a log replenishes, however few units are left. If the load
- * is twice what the limit admits, two nodes in three get such a batch.
+ * A node may request this multiple of its even share of the units that a sliding log replenishes, however few units are left. If
+ * the load is twice what the limit admits, two nodes in three get such a batch.
  */
 export const MIN_LOG_SHARES = 1.5;
 /** A node requests at most the remaining units divided by this number, so that half of them stay for other nodes. */
@@ -58,9 +58,9 @@ export const REMAINING_DIVISOR = 2;
  */
 export const BINDING_FILL = 0.8;
 /**
- * Fraction of the expected demand that a batch covers while the limit is not binding, for windows and logs. It is above 1, because
- * unused units of a window become part of the next lease, and because for a log, a second call to the store costs more than unused
- * units do.
+ * Fraction of the expected demand that a batch covers while the limit is not binding, for windows and sliding logs. It is above 1,
+ * because unused units of a window become part of the next lease, and because for a sliding log, a second call to the store costs
+ * more than unused units do.
  */
 export const RENEWED_FILL = 1.1;
 /**
@@ -91,8 +91,8 @@ export const MAX_BATCH_OF_DEMAND: number = 1 / 4;
 /** Fraction of the limit. While more than this fraction is left, the limit is not binding. */
 export const PLENTY: number = 1 / 8;
 /**
- * Fraction of a log's rate. While the demand is at most this fraction, leases of a log last τ, although the store must then
- * remember their entries for longer.
+ * Fraction of a sliding log's rate. While the demand is at most this fraction, leases of a sliding log last τ, although the store
+ * must then remember their entries for longer.
  */
 export const LIGHT_LOG_LOAD: number = 2 / 3;
 

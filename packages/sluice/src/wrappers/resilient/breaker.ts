@@ -20,7 +20,10 @@ export type BreakerEvent =
     }
   | { readonly type: 'close'; readonly openFor: Millis; readonly node?: string | undefined };
 
-/** Number of consecutive failures that open the breaker. With a deadline of 50 ms, it opens within 200 ms. */
+/**
+ * Number of consecutive failures that open the breaker. With the default deadline of 200 ms, hits that are sent one after another
+ * open it within 800 ms.
+ */
 const FAILURES_TO_OPEN = 4;
 /**
  * Failures of hits that were in flight together count once within this many milliseconds, because they may have the same cause.

@@ -161,7 +161,7 @@ export function resilient(
       return fallback.giveBack(hit);
     }
     const until = isHolding ? (heldPlaces.remove(hit, false) ?? pendingUntil(hit)) : undefined;
-    // Without a decision or a record of the place, the charge may have been made by the fallback.
+    // If the caller passed no decision, and the place is not among the held places, the fallback may have made the charge.
     const isChargedByStore = hit.of !== undefined || until !== undefined;
     return askOr(callOf(store, hit), until, (fault, error) => {
       if (error === undefined) releaseLater(hit, systemClock.now(), until);

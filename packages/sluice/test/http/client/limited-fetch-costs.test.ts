@@ -27,7 +27,7 @@ describe('the cost of a call', () => {
   test.each([
     ['an object', cost],
     ['a function', () => cost],
-  ])('by policy is charged, and the place is released, if the cost is %s', async (_, given) => {
+  ])('is charged to each policy, and the place is released, if it is given as %s', async (_, given) => {
     const { url } = await serve(answers('ok'));
     const { used, fetchWith } = model();
     expect((await fetchWith({ cost: given })(url)).status).toBe(200);

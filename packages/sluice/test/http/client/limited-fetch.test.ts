@@ -258,7 +258,7 @@ describe('a retry', () => {
     FormData: [form, /name="a"\r\n\r\n1\r\n/],
     'a Blob': [new Blob(['text']), /^text$/],
   };
-  test.each(Object.entries(WHOLE))('sends %s again unchanged', async (_, [body, text]) => {
+  test.each(Object.entries(WHOLE))('sends the body again unchanged: %s', async (_, [body, text]) => {
     const clock = swiftClock();
     const { url, visits } = await serve(inTurn([503], [503], [200]), clock);
     expect((await limitedFetch(fetch, { clock })(url, { method: 'PUT', body })).status).toBe(200);
@@ -623,7 +623,9 @@ describe('the function that limitedFetch returns', () => {
     ]);
     expect(limiter.peek('same-origin').remaining).toBe(3);
   });
+});
 
+describe('limitedFetch throws', () => {
   const MISTAKES: [options: Record<string, unknown>, option: string, code: string][] = [
     [{ retrys: 1 }, 'limitedFetch.retrys', 'ERR_UNKNOWN_OPTION'],
     [{ limiter: {} }, 'limitedFetch.limiter', 'ERR_OPTIONS'],
@@ -642,13 +644,13 @@ describe('the function that limitedFetch returns', () => {
     [{ key: 'origin' }, 'limitedFetch.key', 'ERR_OPTIONS'],
     [{ random: 0.5 }, 'limitedFetch.random', 'ERR_OPTIONS'],
   ];
-  test.each(MISTAKES)('rejects %o, naming the option', (options, option, code) => {
+  test.each(MISTAKES)('for %o, and the error names the option', (options, option, code) => {
     const attempt = () => limitedFetch(fetch, options as LimitedFetchOptions);
     expect(attempt).toThrow(SluiceError);
     expect(attempt).toThrow(expect.objectContaining({ option, code }));
   });
 
-  test('rejects a missing fetch', () => {
+  test('if fetch is missing', () => {
     expect(() => limitedFetch(undefined as unknown as typeof fetch)).toThrow(/limitedFetch\.fetch/);
   });
 });

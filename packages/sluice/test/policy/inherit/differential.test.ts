@@ -1,4 +1,4 @@
-/** Makes the same random hits, with changing versions, on memory and on other stores. All decisions must be equal. */
+/** Makes the same random hits, with several versions of a limiter, on memory and on other stores. All decisions must be equal. */
 import { Redis } from 'ioredis';
 import { afterAll, describe, inject, test } from 'vitest';
 import {
@@ -108,9 +108,9 @@ const TIER_CASES: [inherit: LimiterOptions['inherit'], name: string, tiers: (typ
 ];
 
 for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
-  describe.concurrent(`tiers on memory and ${store}`, () => {
+  describe.concurrent(`memory and ${store}, for tiers of one limiter,`, () => {
     for (const [index, [inherit, name, [base, ...others]]] of TIER_CASES.entries()) {
-      test(`lead to equal decisions for ${name} with inherit: ${inherit ?? 'default'}`, {
+      test(`make equal decisions with inherit: ${inherit ?? 'default'} (${name})`, {
         timeout: 120_000,
       }, async ({ expect }) => {
         const clock: ManualClock = manualClock(START);
@@ -137,9 +137,9 @@ for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
 }
 
 for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
-  describe.concurrent(`versions on memory and ${store}`, () => {
+  describe.concurrent(`memory and ${store}, for versions of one limiter,`, () => {
     for (const [index, [inherit, name, versions]] of CASES.entries()) {
-      test(`lead to equal decisions for ${name} with inherit: ${inherit ?? 'not set'}`, {
+      test(`make equal decisions with inherit: ${inherit ?? 'not set'} (${name})`, {
         timeout: 120_000,
       }, async ({ expect }) => {
         const clock: ManualClock = manualClock(START);

@@ -130,7 +130,7 @@ const sum = (grants: readonly Grant[], worth: (grant: Grant) => number): number 
   grants.reduce((total, grant) => total + worth(grant), 0);
 
 for (const [name, pairs] of Object.entries(PAIRS)) {
-  describe(name, () => {
+  describe(`versions of a limit (${name})`, () => {
     test.each(INHERIT)('%s: no version admits more than its limit plus replenished units', (inherit) => {
       fc.assert(
         fc.property(pairs, trace, (pair, steps) => {
@@ -205,7 +205,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
 
 const seen = ({ allowed, taken, policy, policies }: Decision) => ({ allowed, taken, policy, policies });
 
-describe.each(Object.entries(VERSIONS))('%s', (_, versions) => {
+describe.each(Object.entries(VERSIONS))('versions of a limit (%s)', (_, versions) => {
   test.each(INHERIT)(
     '%s: inheriting does not change any decision while the limits stay the same',
     (inherit) => {

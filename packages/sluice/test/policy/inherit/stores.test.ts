@@ -30,7 +30,7 @@ describe('on a server with its own clock', () => {
     createLimiter(gcra({ limit, per: '1h' }), { store: another(store), name, inherit });
   const keys = (): Promise<string[]> => client.keys(`${name}*`);
 
-  test('as-is: a row that is fully replenished for one version is kept while another version needs it', async () => {
+  test('as-is: a row that is fully replenished for one version of a limiter is kept while another version needs it', async () => {
     await limiter(200, 'as-is').take('k', 50);
     await limiter(100, 'as-is').take('k');
     expect(await limiter(100, 'as-is').refund('k')).toMatchObject({ remaining: 100, resetAfter: 0 });
@@ -49,7 +49,7 @@ describe('on a server with its own clock', () => {
     },
   );
 
-  test('versions with and without inherit do not erase each other’s state', async () => {
+  test('versions of a limiter with and without inherit do not erase each other’s state', async () => {
     await limiter(100, undefined).take('k', 60);
     await limiter(100, 'additive').take('k', 30);
     await limiter(100, 'reset').take('k', 20);
@@ -68,7 +68,7 @@ describe('on a server with its own clock', () => {
   });
 });
 
-test('as-is, in memory: a row that is fully replenished for one version survives the growth of the table', () => {
+test('as-is, in memory: a row that is fully replenished for one version of a limiter survives the growth of the table', () => {
   const clock = manualClock(1_700_000_000_000);
   const store = memory({ clock });
   const [before, after] = [100, 200].map((limit) =>
@@ -85,7 +85,7 @@ test('as-is, in memory: a row that is fully replenished for one version survives
 });
 
 test.each(['as-is', 'proportional', 'additive'] as const)(
-  '%s: versions with leases never admit more than their limits',
+  '%s: versions of a limiter with leases never admit more than their limits',
   async (inherit) => {
     const clock = manualClock(1_700_000_000_000);
     const rows = memory({ clock });

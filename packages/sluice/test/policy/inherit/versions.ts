@@ -83,11 +83,11 @@ export const TIERS: Readonly<Record<string, readonly [Policies, ...Policies[]]>>
 
 /** Tiers with policies that support only 'additive' and 'reset'. */
 export const ADDITIVE_TIERS: typeof TIERS = {
-  'a log in one tier': [
+  'a sliding log in one tier': [
     gcra({ limit: 7, per: 1000 }),
     { log: slidingLog({ limit: 6, per: 2000 }), rate: gcra({ limit: 14, per: 1000 }) },
   ],
-  'two logs, one in common': [
+  'two sliding logs, one of which two tiers have in common': [
     { short: slidingLog({ limit: 5, per: '900ms' }), jobs: concurrency({ limit: 3, lease: '700ms' }) },
     { long: slidingLog({ limit: 12, per: 3000 }), short: slidingLog({ limit: 8, per: '900ms' }) },
     minInterval({ every: '150ms' }),
@@ -97,7 +97,7 @@ export const ADDITIVE_TIERS: typeof TIERS = {
 /** Versions of policies that support only 'additive' and 'reset'. */
 export const ADDITIVE: Readonly<Record<string, readonly Policies[]>> = {
   'sliding log': [slidingLog({ limit: 5, per: '900ms' }), slidingLog({ limit: 8, per: '900ms' })],
-  'several with a log': [
+  'several with a sliding log': [
     { rate: gcra({ limit: 7, per: 1000, burst: 4 }), log: slidingLog({ limit: 6, per: 2000 }) },
     { rate: gcra({ limit: 14, per: 1000, burst: 8 }), log: slidingLog({ limit: 9, per: 2000 }) },
   ],

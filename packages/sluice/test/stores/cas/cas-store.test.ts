@@ -65,7 +65,7 @@ differential(
 );
 
 describe('a compare-and-swap store', () => {
-  test('sends one get and one put for all hits of a tick, and another pair for all hits that arrive in the meantime', async () => {
+  test('sends one get and one put for all hits of a tick, and another pair for all hits that arrive while these calls are in flight', async () => {
     const service = countingService();
     const limiter = createLimiter('1000/h', { store: casStore(service, patient), name: 'api' });
     const first = takes(limiter, 100);

@@ -58,7 +58,7 @@ test('a check is not charged after its deadline when another check of the same r
     const gates: ((wrote: boolean) => void)[] = [];
     const service = {
       get: () => kept,
-      /** The first two writes wait until they are told whether they succeed. */
+      /** The first two writes wait until the test decides whether they succeed. */
       async put(_key: string, value: Uint8Array) {
         if (gates.length < 2 && !(await new Promise<boolean>((go) => gates.push(go)))) return false;
         kept = { value, version: (kept?.version ?? 0) + 1 };

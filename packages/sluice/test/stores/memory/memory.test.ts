@@ -134,7 +134,7 @@ describe('memory', () => {
     expect(store.size).toBeLessThan(10_000);
   });
 
-  test('allocates space for a log as it records actions, and frees it when the key is fully replenished', () => {
+  test('allocates space for a sliding log as it records actions, and frees the space when the key is fully replenished', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter(slidingLog({ limit: 10_000, per: '10s' }), { store });
@@ -188,7 +188,7 @@ describe('memory', () => {
     expect(looked / 10_000).toBeLessThan(60);
   });
 
-  test('evicts logs and reuses their rows', () => {
+  test('evicts sliding logs and reuses their rows', () => {
     const store = memory({ maxKeys: 100 });
     const limiter = createLimiter(concurrency({ limit: 2, lease: '1h' }), { store });
     for (let i = 0; i < 5000; i++) expect(limiter.take(`key ${i}`).remaining).toBe(1);

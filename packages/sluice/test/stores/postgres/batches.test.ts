@@ -177,7 +177,7 @@ test.each([
     'a Client that receives bytes in the escape format',
     () => new pg.Client({ connectionString: server.url, options: '-c bytea_output=escape' }),
   ],
-])('the Postgres store decides and denies over %s', async (name, create) => {
+])('the Postgres store admits exactly the limit over %s', async (name, create) => {
   const client = create();
   await client.connect();
   const limiter = createLimiter('5/h', { store: postgres(client, { ...patient, onFailure: 'throw' }), name });

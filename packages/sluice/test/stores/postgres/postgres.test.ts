@@ -406,7 +406,7 @@ describe('faults', () => {
     expect((await limiter.take('k')).remaining).toBe(3);
   });
 
-  test('query_timeout replaces a silent connection that is never closed', async () => {
+  test('query_timeout makes the pool replace a silent connection that is never closed', async () => {
     const proxy = await proxyTo(server.port);
     const connectionString = server.url.replace(String(server.port), String(proxy.port));
     const client = server.pool({ connectionString, max: 1, query_timeout: 2000 });

@@ -39,7 +39,7 @@ function kindOf(text: string): string {
 const rowsLike = async (pattern: string) =>
   (await pool.query(`SELECT key, version, value FROM sluice WHERE key LIKE $1 ORDER BY key`, [pattern])).rows;
 
-describe('calls of two processes with 64 calls in flight each, for users of one team,', () => {
+describe('takeMany calls of two processes (64 in flight each) for users of one team', () => {
   const CALLS = 200;
   const LIMIT = 300;
   const run = admitters(2, () => [String(server.port), 'pg']);
@@ -66,8 +66,8 @@ describe('calls of two processes with 64 calls in flight each, for users of one 
     }
   }, 60_000);
 
-  test('are denied only if one of their own items has no room', async () => {
-    // Both processes call once for every user, whose limit is 1. The team has room for one call of each user. If a call that is
+  test('are denied only if one of their own items exceeds its limit', async () => {
+    // Both processes call once for every user, whose limit is 1. The team's limit admits one call of each user. If a call that is
     // denied by its user's limit charged the team, even for a moment, the team's limit would deny other calls.
     for (let i = 0; i < 3; i++) {
       const answers = await round(`room ${i}`, 1, CALLS);

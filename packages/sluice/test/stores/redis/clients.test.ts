@@ -101,7 +101,7 @@ describe.each(Object.entries(CLIENTS))('the Redis store, through %s,', (name, co
     expect(await limiter.take('a')).toMatchObject({ allowed: true, remaining: 4 });
   });
 
-  test('combines a log with a counter, and tracks leases of calls in flight', async () => {
+  test('combines a sliding log with a counter, and frees the places of calls that are done', async () => {
     const limiter = limiterFor({
       log: slidingLog({ limit: 20, per: '1h' }),
       count: fixedWindow({ limit: 30, per: '1h', align: 'first' }),

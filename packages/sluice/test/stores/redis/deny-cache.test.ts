@@ -163,7 +163,7 @@ describe('a flood on a denied key', () => {
           const denied = deniedOf(sofar);
           return steadyOf(denied).length >= 2 && sofar.length - denied.length >= 2 * policy.limit;
         });
-        // If Redis pauses until all units are replenished, two scouts in a row are allowed, and the other checks wait no longer.
+        // If Redis pauses until all units are replenished, it allows two takes in a row, and the other checks wait no longer.
         const slowest = Math.max(...decided.map(({ sent, answered }) => answered - sent));
         if (slowest > 50) reportPause(slowest);
         const steady = steadyOf(deniedOf(decided));
@@ -352,7 +352,7 @@ describe('units that another process gives back are noticed within two seconds',
   });
 });
 
-describe('the cache is not used', () => {
+describe('the deny cache is not used', () => {
   test("in mode 'always', which counts each attempt, and in mode 'partial', in which a smaller amount may still be admitted", async () => {
     const limiter = cached(HOURLY);
     await limiter.take('a', 10);
@@ -376,7 +376,7 @@ describe('the cache is not used', () => {
   });
 });
 
-test('the cache remembers denials up to its capacity, and forgets the oldest first', async () => {
+test('the deny cache remembers denials up to its capacity, and forgets the oldest first', async () => {
   const limiter = cached(HOURLY, { maxKeys: 10 });
   for (let i = 0; i < 20; i++) {
     await limiter.take(`k${i}`, 10);

@@ -74,7 +74,7 @@ test.each([0, 2, 5])(
     client.disconnect();
 
     expect(passed).toBeLessThanOrEqual(elapsed * RATE + 1);
-    // Units are left only if they were replenished while a scout was on its way.
+    // Units are left only if they were replenished while a call of the cache was on its way.
     expect(left).toBeLessThanOrEqual((2 * slowestCall + pause) * RATE + 1);
     expect(slowest).toBeLessThanOrEqual(3 * slowestCall + pause);
   },

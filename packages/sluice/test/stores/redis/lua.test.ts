@@ -50,7 +50,7 @@ describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
   });
 });
 
-test('the bundle contains the functions of the lean path for every algorithm with fixed-size rows', () => {
+test('for every algorithm with fixed-size rows, the bundle contains the functions of the lean path, the code for the most frequent hits', () => {
   for (const [name, algorithm] of algorithmsByName('algorithms')) {
     const inlined = Object.keys(ALGORITHMS[name]?.inlined ?? {});
     if (algorithm.variableLength === undefined)

@@ -1,6 +1,6 @@
 /**
- * Lua allows 200 local variables per function. Plans that would need more do not use the lean path, but must make the same
- * decisions.
+ * Lua allows 200 local variables per function. Plans that would need more do not use the lean path (the script's code for the most
+ * frequent hits), but must make the same decisions.
  */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';

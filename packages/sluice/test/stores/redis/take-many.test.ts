@@ -32,7 +32,7 @@ async function commandsDuring(during: () => Promise<void>): Promise<string[]> {
   return commands.filter((command) => command.startsWith('eval'));
 }
 
-describe('calls of four processes with 64 calls in flight each, for users of one team,', () => {
+describe('takeMany calls of four processes (64 in flight each) for users of one team', () => {
   const CALLS = 200;
   const LIMIT = 300;
   const run = admitters(4, () => [String(server.port)]);
@@ -59,8 +59,8 @@ describe('calls of four processes with 64 calls in flight each, for users of one
     }
   }, 60_000);
 
-  test('are denied only if one of their own items has no room', async () => {
-    // Every process calls once for every user, whose limit is 1. The team has room for one call of each user. If a call that is
+  test('are denied only if one of their own items exceeds its limit', async () => {
+    // Every process calls once for every user, whose limit is 1. The team's limit admits one call of each user. If a call that is
     // denied by its user's limit charged the team, even for a moment, the team's limit would deny other calls.
     for (let i = 0; i < 5; i++) {
       const answers = await round(`room ${i}`, 1, CALLS);

@@ -1,4 +1,4 @@
-/** A thread may die before any of the writes of a take. The next thread finds the old row or the new one, never a mix. */
+/** Tests threads that die just before one of the writes of a take. The next thread finds the old row or the new one, never a mix. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { createLimiter, gcra, memory } from '../../../src/index.ts';
 import type { Hit } from '../../../src/engine/contract.ts';

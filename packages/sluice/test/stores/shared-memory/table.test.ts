@@ -118,7 +118,7 @@ describe('bounds', () => {
     expect(store.size).toBe(0);
   });
 
-  test('logs free their memory, and the log closest to being fully replenished is evicted to make room for another log', () => {
+  test('sliding logs free their memory, and the one closest to being fully replenished is evicted to make room for another', () => {
     const clock = manualClock(START);
     const store = sharedMemory({ clock, maxKeys: 50, logEntries: 1000 });
     const limiter = createLimiter(concurrency({ limit: 20, lease: '1h' }), { store, name: 'api' });
@@ -137,7 +137,7 @@ describe('bounds', () => {
     expect(audit(store.handle)).toEqual({ rows: 0, units: 0 });
   });
 
-  test('a log that can outgrow the memory is rejected when the limiter is created, with advice', () => {
+  test('a sliding log that can outgrow the memory is rejected when the limiter is created, with advice', () => {
     const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
     const log3000 = slidingLog({ limit: 3000, per: '1h' });
     let thrown: SluiceError | undefined;
@@ -166,7 +166,7 @@ describe('bounds', () => {
     expect(admitted).toBe(3000);
   });
 
-  test('a log that needs more memory does not evict its own row', () => {
+  test('a sliding log that needs more memory does not evict its own row', () => {
     const { handle } = sharedMemory({ maxKeys: 50, logEntries: 24 });
     const layout = layoutOf(handle);
     const rows = new Rows(layout, 1);

@@ -46,7 +46,7 @@ async function race(threads: number, rounds: number, limit: number) {
   return { store, admitted: sum('admitted'), late: sum('late') };
 }
 
-test('4 threads with two shared keys get exactly the limit, and none is denied while there is room', {
+test('4 threads with two shared keys get exactly the limit, and no call is denied while its keys have units left', {
   timeout: 60_000,
 }, async () => {
   const [rounds, limit] = [150, 50];

@@ -4,7 +4,7 @@ import { RowHeap } from '../../../src/stores/table/variable-length-rows.ts';
 const ROW = Float64Array.of(1, 2, 3);
 const EMPTY = Float64Array.of(0, 0, 0);
 
-test('a pointer of 0 stays an empty row after rows without content are forgotten', () => {
+test('forgetting the pointer 0, which means an empty row, does not give this pointer to another row', () => {
   const heap = new RowHeap();
   heap.forget(0);
   const pointer = heap.put(0, ROW);

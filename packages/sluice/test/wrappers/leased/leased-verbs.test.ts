@@ -339,7 +339,7 @@ describe('verbs other than take', () => {
     expect((await limiter.take('alice')).allowed).toBe(true);
   });
 
-  test('partial and always takes and reservations are decided by the store, with the reduced policy', async () => {
+  test('takes in the modes partial and always, and reservations, are decided by the store, with the reduced policy', async () => {
     const limiter = limiterOf(BUCKET);
     expect(await limiter.take('alice', { cost: 5000, mode: 'partial' })).toMatchObject({ taken: 875 });
     await limiter.take('bob', { cost: 3, mode: 'always' });

@@ -86,7 +86,7 @@ describe('the simulation detects', () => {
     },
   );
 
-  test('a store whose log forgets a debit before the last unit of the lease is spent', async () => {
+  test('a store whose sliding log forgets a debit before the last unit of the lease is spent', async () => {
     const checked = LEASABLE['sliding log'];
     const plan = planSent(checked.policies, 'simulated');
     const load = [steady(checked.policies, 4, 400, 60_000)];
@@ -143,7 +143,7 @@ describe('with a burst of 10,000 units and 16 nodes', () => {
   test.each(cases)(
     'at %s, %s admits nothing above the limit and at least 95 % of what direct checks admit, with at most 0.02 calls per decision',
     async (_, name, policies, perSecond) => {
-      // A log gets longer leases only after its demand was observed for a while.
+      // A sliding log gets longer leases only after its demand was observed for a while.
       const length = name === 'sliding log' && perSecond === 500 ? 120_000 : 40_000;
       const load = steady(policies, NODES, perSecond, length);
       const direct = await simulate(load);

@@ -27,7 +27,7 @@ const endless = (decision: Decision): Decision => ({
   policies: decision.policies.map((policy) => ({ ...policy, resetAfter: 1e9 })),
 });
 
-describe('whatever nodes do with leases that a region passes on', () => {
+describe('with leases that a region passes on to nodes', () => {
   const CASES = {
     gcra: checkedByItself(gcra({ limit: 2, per: '1s', burst: 40 })),
     'leaky bucket': checkedByBound(leakyBucket({ size: 60, dripSize: 2, dripRate: '1s' }), 60, 2, 1000),
@@ -136,10 +136,13 @@ describe('whatever nodes do with leases that a region passes on', () => {
   };
   const termsFor = (policies: Policies): Terms => termsOf(planSent(policies), 5000, 1) as Terms;
 
-  test.each(Object.entries(CASES))('the limit of %s holds', (_, { policies, over }) => {
-    const terms = termsFor(policies);
-    for (const seed of SEEDS) expect(over(haphazard(terms, seed, SOUND))).toBe(0);
-  });
+  test.each(Object.entries(CASES))(
+    'the limit of %s holds, whatever the nodes do',
+    (_, { policies, over }) => {
+      const terms = termsFor(policies);
+      for (const seed of SEEDS) expect(over(haphazard(terms, seed, SOUND))).toBe(0);
+    },
+  );
 
   test.each(['fixed window', 'sliding window'] as const)(
     'the limit of %s would not hold if the leases of nodes could outlive the lease of their region',
@@ -254,7 +257,7 @@ describe('with three regions that are 150 ms away from the store', () => {
       expect(overAdmitted(policies, spends)).toBe(0);
       const sum = (list: readonly number[]) => list.reduce((a, b) => a + b);
       expect(sum(calls) / sum(takes)).toBeLessThan(0.01);
-      // Half of the load that the limit admits: the other regions notice nothing.
+      // The load is half of what the limit admits, so the other regions notice nothing.
       const admitted = [0, 1, 2].map((region) => total(spends.filter(({ node }) => node === region)));
       for (const region of [0, 1]) expect(admitted[region] / takes[region]).toBeGreaterThan(0.93);
       // The region spends the units that it holds, and nothing after they have expired.

@@ -154,14 +154,14 @@ describe('the store is called again for an exhausted key', () => {
     return clock.now() - start;
   }
 
-  test('after a fraction of the duration of a short lease, if the bucket is replenished earlier', async () => {
+  test('no earlier than after a fraction of a lease’s duration, even if the bucket is replenished before then', async () => {
     // 0.4 times the lease duration of one second. Depending on `random`, up to half of that is added.
     expect(await deniedFor(BUCKET, 1000, 0)).toBeCloseTo(400, -2);
     ({ clock, asked, store } = askedStore());
     expect(await deniedFor(BUCKET, 1000, 1)).toBeCloseTo(600, -2);
   });
 
-  test('after the duration of a few leases, if the window ends later', async () => {
+  test('no later than after a few lease durations, even if the window ends later', async () => {
     // 3.2 times the lease duration of five seconds, because another node may return units.
     expect(await deniedFor(DAY, 1000, 0)).toBeCloseTo(16_000, -2);
   });

@@ -56,7 +56,7 @@ describe('lease terms', () => {
     expect(bucket.longPlan).toBe(bucket.plan);
   });
 
-  test('of a log allow leases of five seconds that cannot be renewed, and make the log count units for 2.4 seconds longer', () => {
+  test('of a sliding log allow leases of five seconds that cannot be renewed, and make the log count units for 2.4 seconds longer', () => {
     const log = terms(LOG);
     expect(log).toMatchObject({
       duration: 5000,
@@ -98,7 +98,7 @@ describe('lease terms', () => {
     expect(longPlan.policies[1].params).toEqual(plan.policies[1].params);
   });
 
-  test('are undefined if a lease would be shorter than 20 ms, or a node’s part of the limit smaller than 20 units', () => {
+  test('are undefined if a lease would be shorter than 20 ms, or if a node’s part of the limit would be smaller than 20 units', () => {
     expect(termsOf(planSent(gcra({ limit: 1000, per: '200ms' })), 5000, NODES)).toBeDefined();
     expect(termsOf(planSent(gcra({ limit: 1000, per: '199ms' })), 5000, NODES)).toBeUndefined();
     expect(termsOf(planSent(fixedWindow({ limit: 160, per: '1d' })), 5000, NODES)).toBeDefined();
@@ -108,7 +108,7 @@ describe('lease terms', () => {
   const granted = (taken: number, ...resetAfter: number[]): Decision =>
     ({ taken, policies: resetAfter.map((each) => ({ resetAfter: each })) }) as unknown as Decision;
 
-  test('let a lease end when its units expire in a window or a log, or after the maximum duration', () => {
+  test('let a lease end when its units expire in a window or a sliding log, or after the maximum duration', () => {
     const short = terms(DAY).leaseFrom(granted(100, 3000), 1000);
     expect(short).toMatchObject({ left: 100, granted: 100, askedAt: 1000, unitsPerMs: Number.MAX_VALUE });
     expect([short.end, short.windowEnd, short.countedUntil]).toEqual([3997, 3997, 3997]);
@@ -168,7 +168,7 @@ describe('held leases', () => {
     expect(ended).toEqual([]);
   });
 
-  test('are not spent once they have expired, and an expiry is reported when a hit needs the lease', () => {
+  test('are not spent after they expire, and a check whether they cover a hit reports the expired ones', () => {
     const leases = held(false);
     leases.add(lease(10, 100), 0);
     leases.add(lease(20, 200), 0);
@@ -296,7 +296,7 @@ describe('the forecast', () => {
     expect([forecast.isBinding(875, 9999), forecast.isBinding(875, 10_000)]).toEqual([true, false]);
   });
 
-  test('treats the limit of a log as binding unless demand is light', () => {
+  test('treats the limit of a sliding log as binding unless demand is light', () => {
     const log = terms(LOG);
     expect(new Forecast(log, 0).isBinding(10_000, 0)).toBe(true);
     expect(asked(new Forecast(log, 0), 60, 5000).isBinding(10_000, 5000)).toBe(false);

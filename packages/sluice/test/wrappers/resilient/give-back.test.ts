@@ -56,7 +56,7 @@ describe('a late charge', () => {
     expect(undone(concurrency({ limit: 5, lease: '1m' }), 500, true)).toEqual([['release', 1]]);
   });
 
-  test('is undone by a refund while a window or a log still counts it', () => {
+  test('is undone by a refund while a window or a sliding log still counts it', () => {
     expect(undone(fixedWindow({ limit: 5, per: '1d', align: 'first' }), 500, false, 3)).toEqual([
       ['refund', 3],
     ]);
@@ -212,7 +212,7 @@ describe('the record of held places', () => {
   });
 });
 
-test('the record of resets is bounded, and when it drops a reset, every row counts as reset at that time', () => {
+test('the record of resets is bounded, and after it has dropped a reset, it treats every row as reset at that time', () => {
   const resets = new Resets();
   const start = systemClock.now();
   for (let i = 0; i < 1001; i++) resets.add(`row ${i}`);

@@ -88,7 +88,7 @@ describe('a charge that the store makes after the deadline', () => {
     expect(returned).toEqual(['release a']);
   });
 
-  test('is not undone if the store denied the hit or cannot report when the charge is replenished', async () => {
+  test('is kept if its policy does not tell when the units are replenished, and a late denial causes no refund', async () => {
     const setup = await overNetwork(minInterval({ every: '1h' }), { onFailure: 'throw', deadline: DEADLINE });
     await late(setup, 500, () => setup.limiter.take('a'));
     await vi.advanceTimersByTimeAsync(1000);

@@ -1,5 +1,5 @@
 -- Decides takes of several plans in one step: all of them are charged, or none. For each combination of plans, script.ts
--- combines this file with the paths of the plans.
+-- combines this file with the lean and full paths of these plans.
 --
 -- KEYS: one per hit, all different.
 -- ARGV: 1 the time in milliseconds if an injected clock replaces the server's, or empty; with an x in front for clients that

@@ -235,7 +235,7 @@ return function(key, word, cost)
   local failure = load(key)
   if failure then return nil, nil, failure end
   if inherit then convert() end
-  -- To end a block (`span` is 0), 0 is stored: the current time would still block the key if the clock went back.
+  -- To end a block (`span` is 0), 0 is stored, because the current time would still block the key if the clock went back.
   if verb == 'b' then blocked_until = span > 0 and now + span or 0 end
   local block = max(0, blocked_until - now)
   local apply = apply_other

@@ -1,4 +1,4 @@
--- The lean path, for a peek or a take in mode 'whole' on a row of fixed size without a frame. Nearly every hit is one of these.
+-- The lean path, for a peek or a take in mode 'whole' on a row of fixed size without a frame (see main.lua), as nearly every hit is.
 -- lean-path.ts writes the algorithms' code into it, with params and cells as locals, because Redis would create every function and
 -- table again at each call. For any other hit, the lean path writes nothing, and the full path decides.
 if cost then
