@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { redisServer } from 'sluice-test-support/redis/server.ts';
 import { expect, inject, test } from 'vitest';
 import { root } from '../../../test-support/src/packed.ts';
@@ -80,6 +81,53 @@ test('alerts fire when the store is down and a fallback answers', async () => {
   await expect.poll(isDown).toBe(true);
   const alerts = withoutLag(firing([[await scrape(server)]], 5));
   expect(alerts).toEqual(['SluiceStoreDown', 'SluiceFallbackActive']);
+});
+
+test('an alert fires when Prometheus cannot scrape a server', async () => {
+  const server = await serving(LIMITS);
+  /** Adds the series that Prometheus creates for each server of the job sluice. */
+  const asPrometheus = async (): Promise<Scrape> => {
+    try {
+      const { text, at } = await scrape(server);
+      return { text: `${text}up{job="sluice"} 1\n`, at };
+    } catch {
+      return { text: 'up{job="sluice"} 0\n', at: Date.now() };
+    }
+  };
+  const before = await asPrometheus();
+  expect(withoutLag(firing([[before]], 5))).toEqual([]);
+  await server.drain();
+  expect(withoutLag(firing([[before, await asPrometheus()]], 5))).toEqual(['SluiceTargetDown']);
+});
+
+test('alerts fire when the store denies the server its commands, and requests get an error', async () => {
+  const redis = await redisServer();
+  const server = await serving(LIMITS, {
+    store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '10s' },
+  });
+  let status = 200;
+  await take(server);
+  const control = new Redis(redis.port);
+  await control.call('ACL', 'SETUSER', 'default', '-@scripting');
+  const scrapes = [await scrape(server)];
+  for (let i = 0; i < 15; i++) {
+    ({ status } = await take(server));
+    scrapes.push(await scrape(server));
+  }
+  expect(status).toBe(503);
+  expect(withoutLag(firing([scrapes], 14))).toEqual(['SluiceStoreErrors', 'SluiceServerErrors']);
+  control.disconnect();
+  await redis.stop();
+});
+
+test('an alert fires when the memory store evicts keys', async () => {
+  const server = await serving(LIMITS, { store: { url: 'memory', maxKeys: 10 } });
+  const scrapes = [await scrape(server)];
+  for (let i = 0; i < 10; i++) {
+    for (let key = 0; key < 20; key++) await take(server, `key ${i} ${key}`);
+    scrapes.push(await scrape(server));
+  }
+  expect(withoutLag(firing([scrapes], 9))).toEqual(['SluiceEvictions']);
 });
 
 test('an alert fires when most takes are denied', async () => {
