@@ -12,12 +12,11 @@ import { certificates } from './listeners/listeners.ts';
 import { collector } from './telemetry/collector.ts';
 import { freePort, serving, started, temporaryFile } from './serving.ts';
 
-const GUIDE = 'docs/guides/operating.md';
-const block = reading(GUIDE);
+const block = reading('docs/guides/operating.md');
 const [probing = '', curl = '', ...more] = commandsIn(block('sh', '--probe-http'));
 const refusal = block('json', 'request refused');
 const pushing = commandsIn(block('sh', '--otlp-endpoint'));
-const guide = textOf(GUIDE);
+const guide = textOf('docs/guides/operating.md');
 const documentation = guide + textOf('packages/sluice-server/README.md');
 
 const LIMITS = 'limits: { api: 5/h }';
