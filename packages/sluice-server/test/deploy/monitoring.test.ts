@@ -1,5 +1,5 @@
 /** Checks the dashboard and the alert rules of deploy/monitoring against the metrics of real servers. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -39,6 +39,26 @@ test('the generated files are up to date, and promtool accepts the rules', () =>
     stdio: 'pipe',
   });
   execFileSync('promtool', ['check', 'rules', RULES], { stdio: 'pipe' });
+});
+
+test('promtool accepts the expression of each panel of the dashboard', () => {
+  const { panels } = JSON.parse(readFileSync(join(root, 'deploy/monitoring/dashboard.json'), 'utf8')) as {
+    panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
+  };
+  const rules = panels.flatMap(({ targets }, panel) =>
+    // Grafana replaces the variable before it sends the query.
+    targets.map(({ expr }, i) => ({
+      record: `panel:${panel}:${i}`,
+      expr: expr.replaceAll('$__rate_interval', '5m'),
+    })),
+  );
+  expect(rules.length).toBeGreaterThanOrEqual(panels.length);
+  const check = (all: typeof rules) => {
+    const file = temporaryFile(JSON.stringify({ groups: [{ name: 'panels', rules: all }] }));
+    return spawnSync('promtool', ['check', 'rules', file], { encoding: 'utf8' });
+  };
+  expect(check(rules)).toMatchObject({ status: 0, stdout: expect.stringContaining(`${rules.length} rules`) });
+  expect(check([{ record: 'a', expr: 'rate(b[5m]' }]).status).not.toBe(0);
 });
 
 test('the dashboard and the rules use only metrics that the server exports', async () => {
