@@ -4,6 +4,7 @@ import { showNumber, showDuration } from '../model/format.ts';
 import { follow } from '../ui/follow.ts';
 import { Scroll } from '../ui/scroll.tsx';
 import type { Point } from './course.ts';
+import { FirstRequest } from './first-request.tsx';
 import { KeyPanel } from './key-panel.tsx';
 import { RatesChart } from './rates-chart.tsx';
 import { SampleControl } from './sample-control.tsx';
@@ -17,7 +18,6 @@ import {
   connection,
   courseFor,
   heard,
-  isAdmin,
   limitNames,
   RANGES,
   range,
@@ -172,7 +172,7 @@ function Quiet() {
   return (
     <p class="quiet-note muted">
       No requests in the last hour.
-      {isAdmin.value && ' Send sample traffic to see the limits at work.'}
+      <FirstRequest />
     </p>
   );
 }
