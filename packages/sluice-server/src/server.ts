@@ -261,12 +261,21 @@ async function serveConfig(prepared: Preparation): Promise<Omit<RunningServer, '
     }),
   );
   log.info('configuration loaded', { ...sizes(config), hash: reloader.loaded.hash, store: opened.name });
+  if (shadow)
+    log.warn(
+      'shadow mode: the server counts denials but denies no request; remove --shadow to enforce limits',
+    );
   const history = createHistory({ metrics });
   const live = createLive({
     metrics,
     history,
     storeKind: /^\w+/.exec(opened.name)?.[0].replace(/^rediss$/, 'redis') ?? '',
-    config: () => liveConfig(core.config, reloader.loaded, options.config.join(', ')),
+    config: () =>
+      liveConfig(core.config, {
+        loaded: reloader.loaded,
+        source: options.config.join(', '),
+        isShadow: shadow,
+      }),
   });
 
   const requestLog = createRequestLog(log, options.logDenials);

@@ -99,7 +99,7 @@ function pageRoutes(folder: string | undefined): [path: string, route: Route][] 
 }
 
 /** The limits of the configuration, for the page and for people. */
-function limitsOf({ config }: Core): unknown {
+function limitsOf({ config, isShadow }: Core): unknown {
   return [...config.limits.values()].map(
     ({ name, text: policies, tiers, classes, overrides, mode, shadow }) => ({
       name,
@@ -108,7 +108,7 @@ function limitsOf({ config }: Core): unknown {
       classes: Object.keys(classes),
       overrides: overrides.length,
       mode,
-      shadow,
+      shadow: isShadow || shadow,
     }),
   );
 }
