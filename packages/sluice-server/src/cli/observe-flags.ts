@@ -1,5 +1,5 @@
 /** Flags of probes and of the request log. */
-import type { ServerOptions } from '../server.ts';
+import type { ServerOptions } from '../server-options.ts';
 import type { Args, Flags } from './args.ts';
 
 export const OBSERVE_FLAGS: Flags = {

@@ -3,7 +3,7 @@ import type { Millis } from 'sluice';
 import { clientAddress, type TrustProxy } from 'sluice/http';
 import type { Args } from './args.ts';
 import { createLog, LEVELS, type Log } from '../log.ts';
-import type { ListenerName, ServerOptions } from '../server.ts';
+import type { ListenerName, ServerOptions } from '../server-options.ts';
 import { FAILURE_ANSWERS } from '../config/model.ts';
 import { UsageError } from '../config/usage-error.ts';
 import { LOG_FORMATS } from './serve-flags.ts';

@@ -1,6 +1,6 @@
 /** Opens the listeners of a server. */
 import type { Core } from '../core/core.ts';
-import type { ListenerName, ServerOptions } from '../server.ts';
+import type { ListenerName, ServerOptions } from '../server-options.ts';
 import { createAttempts } from './auth-attempts.ts';
 import { openHttp } from './http/http.ts';
 import {
