@@ -54,7 +54,15 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
   try {
     // The probe listener opens first, so that probes also work while the server waits for its store.
-    probes = options.probe && (await openProbes({ address: options.probe, readiness, metrics, log }));
+    probes =
+      options.probe &&
+      (await openProbes({
+        address: options.probe,
+        readiness,
+        metrics,
+        showsKeys: (options.metrics?.topKeys ?? 0) > 0,
+        log,
+      }));
     const server = await serveConfig({ options, files, config, tls, telemetry, metrics, readiness });
     const { drain } = server;
     let draining: Promise<void> | undefined;

@@ -32,6 +32,15 @@ test('the probe listener answers without a token and a certificate, while other 
   expect(await metrics.text()).toContain('sluice_certificate_expiry_timestamp_seconds{listener="http"}');
 });
 
+test('the log warns if other machines can read the most denied keys from the probe listener', async () => {
+  const everywhere = { host: '0.0.0.0', port: 0 };
+  const warningOf = async (options: Parameters<typeof serving>[1]) =>
+    (await serving(LIMITS, options)).lines.find((line) => line.includes('remove --top-keys'));
+  expect(await warningOf({ probe: everywhere, metrics: { topKeys: 5 } })).toContain('"listener":"probe"');
+  expect(await warningOf({ probe: everywhere })).toBeUndefined();
+  expect(await warningOf({ probe: LOCAL, metrics: { topKeys: 5 } })).toBeUndefined();
+});
+
 test('the probe listener serves nothing else', async () => {
   const server = await serving(LIMITS, { probe: LOCAL });
   expect(await statusOf(server, '/v1/take', { method: 'POST', body: '{}' })).toBe(405);

@@ -63,11 +63,13 @@ export const SERVE_FLAGS: Flags = {
   'deny-cache': { help: 'answer repeated denials from memory for up to 2 s' },
   shadow: { isMain: true, help: 'evaluate and count limits as usual, but never deny a request' },
   'http-token-file': {
+    rejectsEmpty: true,
     isMain: true,
     value: 'FILE',
     help: 'file with tokens for the HTTP listener, one per line, each optionally followed by verbs= and limits=; or set SLUICE_HTTP_TOKEN',
   },
   'admin-token-file': {
+    rejectsEmpty: true,
     value: 'FILE',
     help: 'file with tokens that may also reset and block keys, on every listener; or set SLUICE_ADMIN_TOKEN',
   },
@@ -90,16 +92,22 @@ export const SERVE_FLAGS: Flags = {
     help: 'header with the limit of GET /v1/forward-auth; your proxy must overwrite it',
   },
   'grpc-token-file': {
+    rejectsEmpty: true,
     value: 'FILE',
     help: 'file with tokens for the gRPC listener; or set SLUICE_GRPC_TOKEN',
   },
   'resp-token-file': {
+    rejectsEmpty: true,
     value: 'FILE',
     help: 'file with tokens for the RESP listener (AUTH); or set SLUICE_RESP_TOKEN',
   },
   'tls-cert': { isMain: true, value: 'FILE', help: 'enable TLS with this certificate chain (PEM)' },
   'tls-key': { value: 'FILE', help: 'private key of the certificate (PEM)' },
-  'tls-client-ca': { value: 'FILE', help: 'require client certificates issued by this authority (PEM)' },
+  'tls-client-ca': {
+    rejectsEmpty: true,
+    value: 'FILE',
+    help: 'require client certificates issued by this authority (PEM)',
+  },
   'max-connections': { value: 'N', help: 'maximum number of connections per listener; default 10000' },
   'idle-timeout': {
     value: 'TIME',

@@ -38,6 +38,16 @@ describe('help', () => {
   });
 });
 
+test.each([['help', 'nope'], ['nope', '--help'], ['nope']])(
+  'sluice %s %s reports the unknown command',
+  async (...args) => {
+    expect(await sluice(...args.filter((arg) => arg !== undefined))).toEqual([
+      2,
+      "sluice: unknown command 'nope'. Run `sluice --help` for usage.\n",
+    ]);
+  },
+);
+
 describe('every flag for a time', () => {
   const flags = Object.keys(SERVE_FLAGS).filter((flag) => SERVE_FLAGS[flag]?.value === 'TIME');
 

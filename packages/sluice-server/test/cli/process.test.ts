@@ -140,7 +140,7 @@ describe('sluice check and sluice serve', () => {
   ])('exit with code 2 for the invalid arguments %j', async (args) => {
     const { output, gone } = run(...args);
     expect(await gone).toBe(2);
-    expect(output()).toMatch(/^sluice: .+\. Run `sluice --help` for usage\.\n$/);
+    expect(output()).toMatch(/^sluice: .+[.?] Run `sluice( \w+)? --help( --all)?` for usage\.\n$/);
   });
 
   test('serve exits with a short message for an invalid file, a port in use or an invalid store', async () => {

@@ -8,7 +8,7 @@ import type { MaybePromise } from 'sluice';
 import { EXPOSITION_TYPE } from 'sluice/prometheus';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../telemetry/metrics/metrics.ts';
-import { type Address, REQUEST_TIMEOUT, showAddress } from '../listener.ts';
+import { type Address, isLoopback, REQUEST_TIMEOUT, showAddress } from '../listener.ts';
 import { checkOrigin } from './access.ts';
 import { type Reply, text } from './reply.ts';
 
@@ -24,6 +24,8 @@ export interface ProbeOptions {
   readonly address: Address;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
+  /** Whether the metrics contain keys. */
+  readonly showsKeys: boolean;
   readonly log: Log;
 }
 
@@ -38,7 +40,7 @@ const MAX_CONNECTIONS = 100;
 const NOT_READY: Reply = text('not ready\n', 503);
 
 export async function openProbes(options: ProbeOptions): Promise<ProbeListener> {
-  const { address, readiness, metrics, log } = options;
+  const { address, readiness, metrics, showsKeys, log } = options;
 
   /** /readyz checks the store only with the query `store`, because a server whose fallback answers is still useful. */
   async function checkReadiness(query: string): Promise<Reply> {
@@ -85,6 +87,14 @@ export async function openProbes(options: ProbeOptions): Promise<ProbeListener> 
   });
   const actual = { host: address.host, port: (server.address() as AddressInfo).port };
   log.info('listening', { listener: 'probe', address: showAddress(actual), tls: false });
+  if (showsKeys && !isLoopback(actual))
+    log.warn(
+      'anyone who can reach this address can read the most denied keys at /metrics; remove --top-keys',
+      {
+        listener: 'probe',
+        address: showAddress(actual),
+      },
+    );
   return {
     address: actual,
     close: () =>
