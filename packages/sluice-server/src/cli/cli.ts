@@ -78,12 +78,6 @@ function reportError(error: unknown, { err }: Output, helpCommand: string): numb
   const { message, stack, code } = error as Error & { readonly code?: unknown };
   // A system error such as EADDRINUSE is printed without a stack trace. If the error has no message (AggregateError), its code is
   // printed.
-  if (code === 'EADDRINUSE') {
-    err(
-      `sluice: ${message}. Stop the other process, or choose another address with --http, --grpc or --resp.\n`,
-    );
-    return 1;
-  }
   err(typeof code === 'string' ? `sluice: ${message || String(code)}\n` : `${stack}\n`);
   return 1;
 }

@@ -10,6 +10,7 @@ import {
   type OpenListener,
   showAddress,
 } from './listener.ts';
+import { listenError } from './listen-error.ts';
 import { openResp } from './resp/resp.ts';
 
 /** Options that differ between the listeners of a server, or that the server's own options do not contain. */
@@ -32,6 +33,9 @@ const FIRST_ANSWER: Readonly<Record<ListenerName, readonly [route: string, code:
   grpc: ['ShouldRateLimit', 'OK'],
   resp: ['throttle', 'ok'],
 };
+
+/** The names of the listeners in messages. */
+const NAMES: Readonly<Record<ListenerName, string>> = { http: 'HTTP', grpc: 'gRPC', resp: 'RESP' };
 
 /** Opens a listener and logs its address. */
 export async function openListener(
@@ -59,6 +63,8 @@ export async function openListener(
     limitHeader,
     page,
     log,
+  }).catch((error: unknown) => {
+    throw listenError(error, NAMES[name], name, own.address);
   });
   const address = showAddress(listener.address);
   log.info('listening', {

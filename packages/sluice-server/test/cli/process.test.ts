@@ -150,6 +150,7 @@ describe('sluice check and sluice serve', () => {
       [1, '--config', temporaryFile('limits: { a: 1/x }')],
       [1, '--config', good, '--http', `127.0.0.1:${port}`],
       [1, '--config', good, '--grpc', `127.0.0.1:${port}`],
+      [1, '--config', good, '--probe-http', `127.0.0.1:${port}`],
       [2, '--config', good, '--store', 'mysql://x'],
       [2, '--config', good, '--store', 'memory', '--leased', '4'],
     ] as const) {

@@ -9,6 +9,7 @@ import { EXPOSITION_TYPE } from 'sluice/prometheus';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../telemetry/metrics/metrics.ts';
 import { type Address, isLoopback, REQUEST_TIMEOUT, showAddress } from '../listener.ts';
+import { listenError } from '../listen-error.ts';
 import { checkOrigin } from './access.ts';
 import { type Reply, text } from './reply.ts';
 
@@ -79,9 +80,9 @@ export async function openProbes(options: ProbeOptions): Promise<ProbeListener> 
   server.maxConnections = MAX_CONNECTIONS;
   server.requestTimeout = REQUEST_TIMEOUT;
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error) => reject(listenError(error, 'probe', 'probe-http', address)));
     server.listen(address.port, address.host, () => {
-      server.off('error', reject);
+      server.removeAllListeners('error');
       resolve();
     });
   });
