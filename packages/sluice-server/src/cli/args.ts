@@ -21,6 +21,8 @@ export interface Flag {
    */
   readonly rejectsEmpty?: boolean;
   readonly help: string;
+  /** The text of the short help, whose lines have at most 100 characters. Default: `help`. */
+  readonly shortHelp?: string;
 }
 
 export type Flags = Readonly<Record<string, Flag>>;

@@ -74,7 +74,11 @@ export function showCommand(name: string, isComplete: boolean): string {
   const { usage, summary, flags } = COMMANDS[name];
   const main = mainFlagsOf(name);
   const isShort = !isComplete && main.length > 0;
-  const shown = isShort ? Object.fromEntries(main) : flags;
+  const shown = isShort
+    ? Object.fromEntries(
+        main.map(([flag, { shortHelp, ...rest }]) => [flag, { ...rest, help: shortHelp ?? rest.help }]),
+      )
+    : flags;
   const list = Object.keys(shown).length === 0 ? '' : `\n${showFlags(shown)}\n`;
   const more = isShort ? `\nRun \`sluice ${name} --help --all\` for all flags.\n` : '';
   const variables =

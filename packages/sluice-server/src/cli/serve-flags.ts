@@ -19,21 +19,25 @@ export const SERVE_FLAGS: Flags = {
     isMain: true,
     value: 'HOST:PORT',
     help: 'address of the HTTP listener; default 127.0.0.1:8080 if no listener is given. If HOST is omitted, it is 127.0.0.1',
+    shortHelp: 'HTTP listener; default 127.0.0.1:8080 if no listener is given',
   },
   grpc: {
     isMain: true,
     value: 'HOST:PORT',
     help: "address of the gRPC listener (Envoy's rate limit service); default 127.0.0.1:8081 if no listener is given",
+    shortHelp: 'gRPC listener for Envoy; default 127.0.0.1:8081 if no listener is given',
   },
   resp: {
     isMain: true,
     value: 'HOST:PORT',
     help: 'address of the RESP listener (CL.THROTTLE for Redis clients); default 127.0.0.1:6380 if no listener is given',
+    shortHelp: 'RESP listener for Redis clients; default 127.0.0.1:6380 if none is given',
   },
   store: {
     isMain: true,
     value: 'URL',
     help: 'memory (default), redis://…, redis+cluster://…, redis+sentinel://…, postgres://…',
+    shortHelp: 'memory (default), or a URL such as redis://… or postgres://…',
   },
   'store-ca': {
     value: 'FILE',
@@ -59,6 +63,7 @@ export const SERVE_FLAGS: Flags = {
     value: 'ANSWER',
     choices: FAILURE_ANSWERS,
     help: 'while the store is unavailable: local (default, this server decides alone), throw (503), allow or deny',
+    shortHelp: 'while the store is down: local (default), throw (503), allow or deny',
   },
   'deny-cache': { help: 'answer repeated denials from memory for up to 2 s' },
   shadow: { isMain: true, help: 'evaluate and count limits as usual, but never deny a request' },
@@ -67,6 +72,7 @@ export const SERVE_FLAGS: Flags = {
     isMain: true,
     value: 'FILE',
     help: 'file with tokens for the HTTP listener, one per line, each optionally followed by verbs= and limits=; or set SLUICE_HTTP_TOKEN',
+    shortHelp: 'file with tokens for the HTTP listener; or set SLUICE_HTTP_TOKEN',
   },
   'admin-token-file': {
     rejectsEmpty: true,
@@ -102,7 +108,7 @@ export const SERVE_FLAGS: Flags = {
     help: 'file with tokens for the RESP listener (AUTH); or set SLUICE_RESP_TOKEN',
   },
   'tls-cert': { isMain: true, value: 'FILE', help: 'enable TLS with this certificate chain (PEM)' },
-  'tls-key': { value: 'FILE', help: 'private key of the certificate (PEM)' },
+  'tls-key': { isMain: true, value: 'FILE', help: 'private key of the certificate (PEM)' },
   'tls-client-ca': {
     rejectsEmpty: true,
     value: 'FILE',
