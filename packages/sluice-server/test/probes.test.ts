@@ -95,12 +95,12 @@ test('/readyz?store fails while the store is down, and metrics and log say that 
   expect(isActive()).toBe('1');
   await expect.poll(() => statusOf(server, '/readyz?store'), { timeout: 10_000 }).toBe(503);
   expect(await statusOf(server, '/readyz')).toBe(200);
-  expect(linesWith('not enforcing shared limits')).toBe(1);
+  expect(linesWith('the store does not answer: all requests are allowed')).toBe(1);
   expect(server.lines.join('')).toContain('"limit":"login","onFailure":"allow"');
   const again = await redisServer({ port: redis.port });
   await expect.poll(() => statusOf(server, '/readyz?store'), { timeout: 20_000 }).toBe(200);
   await expect.poll(isActive).toBe('0');
-  expect(linesWith('not enforcing shared limits')).toBe(1);
+  expect(linesWith('the store does not answer: all requests are allowed')).toBe(1);
   expect(linesWith('enforcing shared limits again')).toBe(1);
   await server.drain();
   await again.stop();

@@ -208,7 +208,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       family(
         'sluice.fallback_active',
         'gauge',
-        '1 while a fallback answers instead of the store.',
+        '1 while --on-failure answers instead of the store: local, allow or deny.',
         isFallbackActive() ? 1 : 0,
       ),
       family('sluice.config.reloads', 'counter', 'Reloads of the configuration, by result.', loaded),
