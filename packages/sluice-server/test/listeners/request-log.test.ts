@@ -73,6 +73,22 @@ describe('a refused request', () => {
     ]);
   });
 
+  test('is logged only once if it was an admin action, which writes a line of its own', async () => {
+    const limited = { token: 'ops', name: 'ops', verbs: ['reset' as const], limits: ['other'] };
+    const listener = { address: LOCAL, tokens: () => [...secret(), limited] };
+    const server = await serving(LIMITS, { listeners: { http: listener, resp: listener } });
+    const body = { limit: 'login', key: 'alice' };
+    for (const token of ['reader', 'ops'])
+      expect((await server.post('/v1/reset', body, bearer(token))).status).toBe(403);
+    const port = server.addresses.resp?.port ?? 0;
+    for (const token of ['reader', 'ops'])
+      await talk(port, command('AUTH', token), command('THROTTLE.RESET', 'alice', 'login'));
+    expect(linesOf(server, 'admin action')).toMatchObject(
+      ['http', 'http', 'resp', 'resp'].map((name) => ({ listener: name, outcome: 'forbidden' })),
+    );
+    expect(linesOf(server, 'request refused')).toEqual([]);
+  });
+
   test('writes no line if too many are refused in the same second, and the next line says how many', () => {
     const lines: string[] = [];
     const log = createRequestLog(createLog((line) => lines.push(line)));

@@ -16,7 +16,7 @@ import {
 import { drainBacklog } from '../drain-backlog.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
 import { auditRefusal } from '../audit.ts';
-import { type Grant, NO_TOKEN } from '../grants.ts';
+import { Forbidden, type Grant, NO_TOKEN } from '../grants.ts';
 import { knownRequestId, requestIdOf } from '../request-id.ts';
 import { refusalReason } from './refusal-reason.ts';
 import { checkAccess, checkOrigin } from './access.ts';
@@ -70,7 +70,8 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
       const problem = problemOf(error);
       if (problem.cause instanceof Error || problem.body.status === 500)
         log.error('HTTP request failed', { path: name, error: String(problem.cause) });
-      const reason = refusalReason(problem);
+      const isAudited = error instanceof Forbidden && error.isAudited;
+      const reason = isAudited ? undefined : refusalReason(problem);
       if (reason !== undefined)
         requestLog?.refused(reason, () => ({
           listener: 'http',
