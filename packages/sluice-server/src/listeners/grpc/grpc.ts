@@ -137,6 +137,7 @@ const REASONS: ReadonlyMap<status, RefusalReason> = new Map([
   [status.UNAUTHENTICATED, 'unauthorized'],
   [status.RESOURCE_EXHAUSTED, 'unauthorized'],
   [status.PERMISSION_DENIED, 'forbidden'],
+  [status.INVALID_ARGUMENT, 'invalid'],
 ]);
 
 /** The id in the call's metadata, which Envoy copies from the request, or a new one. */

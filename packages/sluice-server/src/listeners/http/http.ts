@@ -18,7 +18,7 @@ import type { Work } from '../../telemetry/traces/tracer.ts';
 import { auditRefusal } from '../audit.ts';
 import { Forbidden, type Grant, NO_TOKEN } from '../grants.ts';
 import { knownRequestId, requestIdOf } from '../request-id.ts';
-import { refusalReason } from './refusal-reason.ts';
+import { loggedDetail, refusalReason } from './refusal-reason.ts';
 import { checkAccess, checkOrigin } from './access.ts';
 import { readJson } from './body.ts';
 import { closeConnections, numberOf, sendInDrain, stopListening } from './drain.ts';
@@ -76,7 +76,7 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
         requestLog?.refused(reason, () => ({
           listener: 'http',
           path: name,
-          detail: problem.message,
+          detail: loggedDetail(problem),
           client: options.attempts?.clientOf(request),
           requestId: requestIdOf(request),
         }));
