@@ -194,7 +194,7 @@ test('a token file that becomes empty or disappears is logged once, and the prev
   expect(lines).toEqual([expect.stringContaining('the token file is valid again')]);
 });
 
-test('servers with different files have different hashes in the log and in /metrics', async () => {
+test('servers with different limits have different hashes in the log and in /metrics', async () => {
   const hashOf = (text: string): string | undefined =>
     /sluice_config_info\{hash="(\w{12})"\} 1/.exec(text)?.[1];
   const same = await Promise.all([1, 2].map(() => serving('limits: { a: 5/h gcra }')));
