@@ -5,7 +5,7 @@ import { type BreakerEvent, redis, type RedisClient, type ResilientOptions } fro
 import type { Cluster, Redis } from 'ioredis';
 import type { FailureAnswer } from './config/model.ts';
 import { readStoreTls, type StoreTlsFiles } from './config/store-tls.ts';
-import { checkParameters } from './config/store-url.ts';
+import { checkStoreUrl } from './config/store-url.ts';
 import { UsageError } from './config/usage-error.ts';
 import { prefixedStore } from './core/prefixed-store.ts';
 import { loadOptional } from './core/load-optional.ts';
@@ -152,7 +152,7 @@ async function clientOf(
   certificates: SecureContextOptions,
   events: ClientEvents,
 ): Promise<Client> {
-  checkParameters(url);
+  checkStoreUrl(url);
   if (isPostgres(url)) return postgresClient(url, events);
   const { Redis, Cluster } = await loadOptional('this store', 'ioredis', () => import('ioredis'));
   if (/^rediss?:\/\//.test(url)) {
@@ -196,6 +196,7 @@ const MANY = /^redis(s)?\+(cluster|sentinel):\/\/(?:([^@/]*)@)?([\w.:,[\]-]+)\/?
 
 function hostOf(text: string): { host: string; port: number } {
   const { hostname, port } = new URL(`redis://${text}`);
+  if (hostname === '') throw new UsageError('--store must not have an empty host between the commas');
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || 6379 };
 }
 
