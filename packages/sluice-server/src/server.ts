@@ -7,7 +7,7 @@ import { type Listener, isLoopback, type Tls, showAddress } from './listeners/li
 import { checkHeaderName } from './listeners/http/forward-auth.ts';
 import { createLive } from './listeners/http/live.ts';
 import { liveConfig } from './listeners/http/live-config.ts';
-import { openProbes, type ProbeListener, type Readiness } from './listeners/http/probes.ts';
+import { openProbes, type ProbeListener } from './listeners/http/probes.ts';
 import { createRequestLog } from './listeners/request-log.ts';
 import { oncePerSecond } from './log.ts';
 import { labelsOf } from './config/labels.ts';
@@ -46,7 +46,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   metrics.declare(labelsOf(config));
   const measured = measureProcess();
   metrics.add(() => measured.families());
-  const readiness: Readiness = { isHealthy: false, isStoreReady: async () => false };
+  const readiness: Preparation['readiness'] = { isHealthy: false, isStoreReady: async () => false };
   let probes: ProbeListener | undefined;
   const closeObservers = async (): Promise<void> => {
     measured.close();
@@ -58,7 +58,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       options.probe &&
       (await openProbes({
         address: options.probe,
-        readiness,
+        readiness: { isHealthy: () => readiness.isHealthy, isStoreReady: () => readiness.isStoreReady() },
         metrics,
         showsKeys: (options.metrics?.topKeys ?? 0) > 0,
         log,
@@ -87,7 +87,12 @@ interface Preparation {
   readonly tls: Tls | undefined;
   readonly telemetry: Telemetry;
   readonly metrics: Metrics;
-  readonly readiness: Readiness;
+  /** What health checks and probes report. */
+  readonly readiness: {
+    /** Whether all listeners accept connections, and the server is not draining. */
+    isHealthy: boolean;
+    isStoreReady: () => Promise<boolean>;
+  };
 }
 
 /** Connects to the store and opens the listeners. */
@@ -173,6 +178,7 @@ async function serveConfig(prepared: Preparation): Promise<Omit<RunningServer, '
         tracer: telemetry.tracer,
         requestLog,
         isHealthy: () => readiness.isHealthy,
+        isStoreReady: () => readiness.isStoreReady(),
         onConnection: (change: number) => void connections.set(name, (connections.get(name) ?? 0) + change),
       };
       listeners.set(name, await openListener(name, core, options, own));

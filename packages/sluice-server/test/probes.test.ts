@@ -48,6 +48,16 @@ test('the probe listener serves nothing else', async () => {
   expect(await statusOf(server, '/metrics', { headers: { origin: 'http://example.com' } })).toBe(403);
 });
 
+test('the HTTP listener also answers probes, without a token', async () => {
+  const http = { address: LOCAL, tokens: () => ['secret'] };
+  const server = await serving(LIMITS, { listeners: { http } });
+  const probe = async (path: string) => (await fetch(server.url + path)).status;
+  for (const path of ['/livez', '/readyz', '/readyz?store']) expect(await probe(path)).toBe(200);
+  const drained = server.drain({ delay: 500, timeout: 0 });
+  expect([await probe('/livez'), await probe('/readyz')]).toEqual([200, 503]);
+  await drained;
+});
+
 test('/readyz fails and /livez succeeds while the server waits for its store and while it drains', async () => {
   const sockets: Socket[] = [];
   // Accepts connections like a database that hangs.
@@ -95,6 +105,7 @@ test('/readyz?store fails while the store is down, and metrics and log say that 
   expect(isActive()).toBe('1');
   await expect.poll(() => statusOf(server, '/readyz?store'), { timeout: 10_000 }).toBe(503);
   expect(await statusOf(server, '/readyz')).toBe(200);
+  expect((await fetch(`${server.url}/readyz?store`)).status).toBe(503);
   expect(linesWith('the store does not answer: all requests are allowed')).toBe(1);
   expect(server.lines.join('')).toContain('"limit":"login","onFailure":"allow"');
   const again = await redisServer({ port: redis.port });

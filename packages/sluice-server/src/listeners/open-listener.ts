@@ -16,7 +16,15 @@ import { openResp } from './resp/resp.ts';
 /** Options that differ between the listeners of a server, or that the server's own options do not contain. */
 type OwnOptions = Pick<
   ListenerOptions,
-  'address' | 'tokens' | 'tls' | 'live' | 'tracer' | 'isHealthy' | 'onConnection' | 'requestLog'
+  | 'address'
+  | 'tokens'
+  | 'tls'
+  | 'live'
+  | 'tracer'
+  | 'isHealthy'
+  | 'isStoreReady'
+  | 'onConnection'
+  | 'requestLog'
 >;
 
 /** The function that opens the listener of each protocol. */

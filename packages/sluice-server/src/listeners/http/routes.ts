@@ -11,6 +11,7 @@ import { forwardAuthRoute } from './forward-auth.ts';
 import { hitsRoute } from './hits.ts';
 import { OPENAPI } from './openapi.ts';
 import { pageFiles } from './page.ts';
+import { probesOf } from './readiness.ts';
 import { HttpProblem, json, type Reply, text } from './reply.ts';
 import { showConfig } from './rlconfig.ts';
 import { V1_VERBS, type Verb } from './operations.ts';
@@ -36,7 +37,7 @@ export interface Route {
 const MAX_OPERATIONS = 1000;
 
 export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<string, Route> {
-  const { maxKey, isHealthy, live, log } = options;
+  const { maxKey, isHealthy, isStoreReady = async () => true, live, log } = options;
 
   function optionsOf(request: IncomingMessage, query: string, grant: Grant): V1Options {
     return { maxKey, maxBatch: MAX_OPERATIONS, log, grant, request, denied: statusOfDenial(query) };
@@ -76,6 +77,9 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
       : ([['/live', get('live', (request) => live.reply(isAdmin(request, options)))]] as const)),
     // 500 tells load balancers to send requests elsewhere, as in envoyproxy/ratelimit.
     ['/healthcheck', publicGet(() => (isHealthy() ? text('OK') : text('not ready', 500)))],
+    ...[...probesOf({ isHealthy, isStoreReady })].map(
+      ([path, probe]) => [path, publicGet((_request, query) => probe(query))] as const,
+    ),
     ['/openapi.json', publicGet(() => text(OPENAPI, 200, 'application/json; charset=utf-8'))],
     ...pageRoutes(options.page),
   ]);
