@@ -50,8 +50,9 @@ const alerts = [
     name: 'SluiceCertificateExpiresSoon',
     expr: `sluice_certificate_expiry_timestamp_seconds - time() < ${14 * DAY}`,
     severity: 'warning',
-    summary: 'The certificate of a Sluice listener expires within 14 days',
-    description: 'Replace the files of --tls-cert and --tls-key. The server loads them without a restart.',
+    summary: 'A certificate of a Sluice server expires within 14 days',
+    description:
+      'Replace the files of --tls-cert and --tls-key. The server loads them without a restart. If the label listener is store, replace the files of --store-cert and --store-key, and restart the server.',
   },
   {
     name: 'SluiceConfigReloadFailed',

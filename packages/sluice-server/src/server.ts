@@ -2,7 +2,7 @@
 import { LISTENERS, openListener } from './listeners/open-listener.ts';
 import { type ConfigFile, parseConfig, readFiles } from './config/config.ts';
 import type { Config, FailureAnswer } from './config/model.ts';
-import { createCore, type Core, type CoreOptions } from './core/core.ts';
+import { CELL, createCore, type Core, type CoreOptions } from './core/core.ts';
 import { type Listener, isLoopback, type Tls, showAddress } from './listeners/listener.ts';
 import { checkHeaderName } from './listeners/http/forward-auth.ts';
 import { createLive } from './listeners/http/live.ts';
@@ -11,6 +11,7 @@ import { openProbes, type ProbeListener } from './listeners/http/probes.ts';
 import { createRequestLog } from './listeners/request-log.ts';
 import { oncePerSecond } from './log.ts';
 import { labelsOf } from './config/labels.ts';
+import { REQUEST_POLICIES } from './core/request-policies.ts';
 import { createStoreCheck } from './core/store-check.ts';
 import { trackStore } from './telemetry/store-state.ts';
 import { factFamilies } from './telemetry/metrics/facts.ts';
@@ -43,7 +44,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const tls = options.tls && readTls(options.tls);
   const telemetry = await openTelemetry(options);
   const metrics = createMetrics(options.metrics);
-  metrics.declare(labelsOf(config));
+  metrics.declare([
+    ...(options.listeners.resp === undefined ? [] : [CELL]),
+    ...((options.requestPolicies ?? 0) > 0 ? [REQUEST_POLICIES] : []),
+    ...labelsOf(config),
+  ]);
   const measured = measureProcess();
   metrics.add(() => measured.families());
   const readiness: Preparation['readiness'] = { isHealthy: false, isStoreReady: async () => false };
@@ -139,9 +144,10 @@ async function serveConfig(prepared: Preparation): Promise<Omit<RunningServer, '
       isShadow: shadow,
       hash: reloader.loaded.hash,
       connections,
-      certificates: new Map(
-        tls === undefined ? [] : [...listeners.keys()].map((name) => [name, String(tls?.cert)]),
-      ),
+      certificates: new Map([
+        ...(tls === undefined ? [] : [...listeners.keys()].map((name) => [name, String(tls?.cert)] as const)),
+        ...(opened.certificate === undefined ? [] : [['store', opened.certificate] as const]),
+      ]),
       keys: opened.size?.(),
       evictions: opened.evictions?.(),
     }),

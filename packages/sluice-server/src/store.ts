@@ -42,6 +42,8 @@ export interface OpenedStore {
   readonly keepsKeys: boolean;
   /** Current number of keys. Undefined if the store cannot count them. */
   readonly size: (() => number) | undefined;
+  /** The client certificate chain for the store, as PEM. Undefined if there is none. */
+  readonly certificate: string | undefined;
   /** Number of keys that were evicted so far. Undefined if the store cannot count them. */
   readonly evictions: (() => number) | undefined;
 }
@@ -75,6 +77,7 @@ export async function openStore(
       store,
       name: 'memory',
       keepsKeys: false,
+      certificate: undefined,
       size: () => store.size,
       evictions: () => store.evictions,
     };
@@ -101,7 +104,14 @@ export async function openStore(
     const direct = closing(await storeOn(url, client, guards), close);
     const shared = leases === undefined ? direct : leased(direct, { nodes: leases.nodes });
     const store = prefixedStore(shared, keyPrefix);
-    return { store, name: withoutPassword(url), keepsKeys: true, size: undefined, evictions: undefined };
+    return {
+      store,
+      name: withoutPassword(url),
+      keepsKeys: true,
+      certificate: certificates.cert,
+      size: undefined,
+      evictions: undefined,
+    };
   } catch (error) {
     // A client that stays open would keep the process alive.
     await close();

@@ -35,13 +35,6 @@ export const LISTENERS: Readonly<Record<ListenerName, OpenListener>> = {
   resp: openResp,
 };
 
-/** A frequent route of each listener and its usual code, whose counter is exported from the start. */
-const FIRST_ANSWER: Readonly<Record<ListenerName, readonly [route: string, code: string]>> = {
-  http: ['/v1/take', '200'],
-  grpc: ['ShouldRateLimit', 'OK'],
-  resp: ['throttle', 'ok'],
-};
-
 /** The names of the listeners in messages. */
 const NAMES: Readonly<Record<ListenerName, string>> = { http: 'HTTP', grpc: 'gRPC', resp: 'RESP' };
 
@@ -59,7 +52,6 @@ export async function openListener(
   const bounds = { maxMessage, maxKey, maxConnections, idleTimeout, keepAlive };
   // Each listener counts attempts separately, because guessing the tokens of one listener must not lock clients out of another.
   const attempts = createAttempts(trustProxy);
-  core.metrics.answered(name, ...FIRST_ANSWER[name], 0, 0);
   const listener = await LISTENERS[name](core, {
     ...own,
     ...bounds,

@@ -43,6 +43,10 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
     idleTimeout = IDLE_TIMEOUT,
   } = options;
   const logDenial = requestLog?.denied;
+  core.metrics.declareRoute('grpc', 'ShouldRateLimit', [
+    status[status.OK],
+    ...[...REASONS.keys(), ...FAULTS].map((code) => status[code]),
+  ]);
   const services = loadServices();
   const health = createHealth(isHealthy);
   const server = new Server({

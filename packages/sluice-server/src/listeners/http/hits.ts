@@ -27,6 +27,7 @@ export function hitsRoute({ store }: Core, log: Log): Route {
   return {
     method: 'POST',
     verb: 'store',
+    statuses: [200, 400, 413, 503],
     async answer(request, _query, body, grant) {
       // `decide` rejects if the body is invalid.
       const answers = await decide(body);

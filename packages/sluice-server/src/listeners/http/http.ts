@@ -23,7 +23,7 @@ import { checkAccess, checkOrigin } from './access.ts';
 import { readJson } from './body.ts';
 import { closeConnections, numberOf, sendInDrain, stopListening } from './drain.ts';
 import { HttpProblem, problemReply, type Reply } from './reply.ts';
-import { type Route, routesOf } from './routes.ts';
+import { type Route, routesOf, statusesOf } from './routes.ts';
 import { problemOf } from './v1.ts';
 
 /** Milliseconds that a connection above the maximum stays open, so that its request can be answered with the reason. */
@@ -33,6 +33,9 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
   const { address, tls, log, tracer, maxMessage, requestLog } = options;
   const logDenial = requestLog?.denied;
   const routes = routesOf(core, options);
+  for (const [path, route] of routes)
+    core.metrics.declareRoute('http', path, [...statusesOf(route)].map(String));
+  core.metrics.declareRoute('http', 'none', ['404']);
   let isDraining = false;
 
   /** Answers synchronously if the route answers synchronously. Never throws. */
