@@ -31,8 +31,9 @@ const alerts = [
     expr: 'sluice_fallback_active == 1',
     for: '1m',
     severity: 'critical',
-    summary: 'A Sluice server does not enforce shared limits',
-    description: 'A fallback answers instead of the store, so each server decides on its own.',
+    summary: 'A Sluice server decides without its store',
+    description:
+      'Depending on --on-failure, each server decides on its own, allows all requests or denies all requests. Its log says which.',
   },
   {
     name: 'SluiceStoreErrors',
@@ -74,7 +75,7 @@ const alerts = [
     severity: 'warning',
     summary: 'More than half of the takes of a limit are denied',
     description:
-      'Either clients send too many requests, or the limit is too low. sluice top shows the most denied keys.',
+      'Either clients send too many requests, or the limit is too low. The Live page of the server shows the most denied keys; with --top-keys, sluice top does too.',
   },
   {
     name: 'SluiceEventLoopLag',
@@ -88,8 +89,9 @@ const alerts = [
     name: 'SluiceCertificateExpiresSoon',
     expr: `sluice_certificate_expiry_timestamp_seconds - time() < ${14 * DAY}`,
     severity: 'warning',
-    summary: 'The certificate of a Sluice listener expires within 14 days',
-    description: 'Replace the files of --tls-cert and --tls-key. The server loads them without a restart.',
+    summary: 'A certificate of a Sluice server expires within 14 days',
+    description:
+      'Replace the files of --tls-cert and --tls-key. The server loads them without a restart. If the label listener is store, replace the files of --store-cert and --store-key, and restart the server.',
   },
   {
     name: 'SluiceConfigReloadFailed',

@@ -249,6 +249,17 @@ describe('the live page', () => {
     await note.waitFor({ state: 'detached' });
   });
 
+  test('shows what a server in shadow mode would deny, also from before the page was opened', async () => {
+    const server = await serve(temporaryFile(LIMITS), '--shadow');
+    await takes(server, 'login', 'mallory', 50);
+    await look(server);
+    await page!.locator('.status', { hasText: 'in shadow mode: no request is denied' }).waitFor();
+    expect(await row('login').textContent()).toContain('would be');
+    expect(await page!.locator('.quiet-note').count()).toBe(0);
+    traffic(() => server, 'login', 'mallory', 2);
+    await expect.poll(() => perSecond('Would be denied')).toBeGreaterThan(5);
+  });
+
   test('sends sample traffic to each limit until it is stopped', async () => {
     const server = await serve(
       temporaryFile('limits: { api: 100/min, login: 4/s }'),

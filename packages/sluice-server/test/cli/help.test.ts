@@ -29,6 +29,16 @@ describe('help', () => {
     },
   );
 
+  test('of `sluice serve` has no line of more than 100 characters', async () => {
+    const [, printed] = await sluice('serve', '--help');
+    expect(Math.max(...printed.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
+  });
+
+  test('of `sluice serve` shows both flags that TLS needs', async () => {
+    const [, printed] = await sluice('serve', '--help');
+    for (const flag of ['tls-cert', 'tls-key']) expect(printed).toContain(`  --${flag} FILE`);
+  });
+
   test('with --all shows every flag of the command', async () => {
     const [, printed] = await sluice('serve', '--help', '--all');
     const missing = Object.keys(SERVE_FLAGS).filter((flag) => !printed.includes(`  --${flag} `));
@@ -37,6 +47,16 @@ describe('help', () => {
     expect((await sluice('help', 'serve'))[1]).toBe((await sluice('serve', '--help'))[1]);
   });
 });
+
+test.each([['help', 'nope'], ['nope', '--help'], ['nope']])(
+  'sluice %s %s reports the unknown command',
+  async (...args) => {
+    expect(await sluice(...args.filter((arg) => arg !== undefined))).toEqual([
+      2,
+      "sluice: unknown command 'nope'. Run `sluice --help` for usage.\n",
+    ]);
+  },
+);
 
 describe('every flag for a time', () => {
   const flags = Object.keys(SERVE_FLAGS).filter((flag) => SERVE_FLAGS[flag]?.value === 'TIME');
