@@ -9,6 +9,15 @@ const DAY = 24 * 60 * 60;
 /** @type {{ name: string, expr: string, for?: string, severity: string, summary: string, description: string }[]} */
 const alerts = [
   {
+    name: 'SluiceTargetDown',
+    // The metric comes from Prometheus, not from the server, so the rule needs the name of the job in your scrape configuration.
+    expr: 'up{job="sluice"} == 0',
+    for: '1m',
+    severity: 'critical',
+    summary: 'Prometheus cannot scrape a Sluice server',
+    description: 'Check that the server runs and that Prometheus can reach its /metrics.',
+  },
+  {
     name: 'SluiceStoreDown',
     expr: 'sluice_store_up == 0',
     for: '1m',
@@ -22,8 +31,39 @@ const alerts = [
     expr: 'sluice_fallback_active == 1',
     for: '1m',
     severity: 'critical',
-    summary: 'A Sluice server does not enforce shared limits',
-    description: 'A fallback answers instead of the store, so each server decides on its own.',
+    summary: 'A Sluice server decides without its store',
+    description:
+      'Depending on --on-failure, each server decides on its own, allows all requests or denies all requests. Its log says which.',
+  },
+  {
+    name: 'SluiceStoreErrors',
+    expr: 'sum without (fault) (rate(sluice_store_errors_total[5m])) > 0 and sluice_store_up == 1',
+    for: '10m',
+    severity: 'warning',
+    summary: 'The store of a Sluice server answers with errors',
+    description:
+      'The server has a connection to its store, but some checks fail. The label fault of sluice_store_errors_total says why.',
+  },
+  {
+    name: 'SluiceServerErrors',
+    expr: [
+      // An unhealthy server answers health checks with 500 or 503 on purpose.
+      'sum without (listener, route, code) (rate(sluice_requests_total{code=~"5..|INTERNAL|UNAVAILABLE",route!~"/healthcheck|/readyz"}[5m]))',
+      '/ sum without (listener, route, code) (rate(sluice_requests_total[5m])) > 0.01',
+    ].join('\n'),
+    for: '5m',
+    severity: 'critical',
+    summary: 'A Sluice server answers more than 1 % of the requests with an error',
+    description:
+      'The cause is a failure of the server or of its store. The log of the server shows the error.',
+  },
+  {
+    name: 'SluiceEvictions',
+    expr: 'rate(sluice_evictions_total[5m]) > 0',
+    for: '5m',
+    severity: 'warning',
+    summary: 'The memory store of a Sluice server is full',
+    description: 'Evicted keys get their whole limit back. Raise --max-keys, or use Redis.',
   },
   {
     name: 'SluiceHighDenialRatio',
@@ -35,7 +75,7 @@ const alerts = [
     severity: 'warning',
     summary: 'More than half of the takes of a limit are denied',
     description:
-      'Either clients send too many requests, or the limit is too low. sluice top shows the most denied keys.',
+      'Either clients send too many requests, or the limit is too low. The Live page of the server shows the most denied keys; with --top-keys, sluice top does too.',
   },
   {
     name: 'SluiceEventLoopLag',
@@ -49,8 +89,9 @@ const alerts = [
     name: 'SluiceCertificateExpiresSoon',
     expr: `sluice_certificate_expiry_timestamp_seconds - time() < ${14 * DAY}`,
     severity: 'warning',
-    summary: 'The certificate of a Sluice listener expires within 14 days',
-    description: 'Replace the files of --tls-cert and --tls-key. The server loads them without a restart.',
+    summary: 'A certificate of a Sluice server expires within 14 days',
+    description:
+      'Replace the files of --tls-cert and --tls-key. The server loads them without a restart. If the label listener is store, replace the files of --store-cert and --store-key, and restart the server.',
   },
   {
     name: 'SluiceConfigReloadFailed',

@@ -85,6 +85,8 @@ const GUIDES = [
   'outbound-calls',
   'several-processes',
   'other-languages',
+  'deploying',
+  'operating',
   'behind-nginx-haproxy',
   'redis-cluster',
   'when-redis-is-down',

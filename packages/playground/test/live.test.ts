@@ -1,6 +1,8 @@
 /** Tests the Live part against real servers in separate processes, with real traffic. Needs a build of the server. */
+import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import type { Page } from 'playwright-core';
+import { promisify } from 'node:util';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { freePort, redisServer } from 'sluice-test-support/redis/server.ts';
 import { type Started, started, temporaryFile } from '../../sluice-server/test/serving.ts';
@@ -226,6 +228,36 @@ describe('the live page', () => {
     await own.getByRole('link', { name: 'edge.remote_address' }).press('Enter');
     await own.locator('.lane').waitFor();
     expect(await own.getByLabel('Limit 1', { exact: true }).inputValue()).toBe('3/h fixed-window');
+  });
+
+  test('shows a command that takes a unit, if the page may not send sample traffic', async () => {
+    const server = await serve(temporaryFile("limits: { Ann's: 100/min, login: 4/s }"));
+    const own = await look(server);
+    const note = own.locator('.quiet-note');
+    await note.getByText('--allow-admin-without-token').waitFor();
+    await shot(own, 'live-quiet');
+    await own.setViewportSize({ width: 360, height: 740 });
+    const bottomOf = async (place: Locator) => {
+      const { y = 0, height = 0 } = (await place.boundingBox()) ?? {};
+      return y + height;
+    };
+    expect(await bottomOf(note)).toBeLessThan(await bottomOf(own.locator('.now-chart')));
+    await shot(own, 'live-quiet-360');
+    const command = (await note.locator('.command').textContent()) ?? '';
+    const { stdout } = await promisify(execFile)('sh', ['-c', `${command} --silent`]);
+    expect(JSON.parse(stdout)).toMatchObject({ allowed: true, remaining: 99 });
+    await note.waitFor({ state: 'detached' });
+  });
+
+  test('shows what a server in shadow mode would deny, also from before the page was opened', async () => {
+    const server = await serve(temporaryFile(LIMITS), '--shadow');
+    await takes(server, 'login', 'mallory', 50);
+    await look(server);
+    await page!.locator('.status', { hasText: 'in shadow mode: no request is denied' }).waitFor();
+    expect(await row('login').textContent()).toContain('would be');
+    expect(await page!.locator('.quiet-note').count()).toBe(0);
+    traffic(() => server, 'login', 'mallory', 2);
+    await expect.poll(() => perSecond('Would be denied')).toBeGreaterThan(5);
   });
 
   test('sends sample traffic to each limit until it is stopped', async () => {

@@ -54,14 +54,10 @@ async function violationsOn(page: Page): Promise<string[]> {
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
 }
 
-test.each(PARTS)(
-  'the %s part fits a width of 360 pixels, without accessibility violations',
-  async (name, hash) => {
-    const page = await openPart(hash, {
-      viewport: { width: 360, height: 740 },
-      colorScheme: 'dark',
-      reducedMotion: 'reduce',
-    });
+describe.each(['light', 'dark'] as const)('on a phone in the %s theme', (colorScheme) => {
+  test.each(PARTS)('the %s part fits the screen and has no accessibility violations', async (name, hash) => {
+    const viewport = { width: 360, height: 740 };
+    const page = await openPart(hash, { viewport, colorScheme, reducedMotion: 'reduce' });
     const wide = await page.evaluate(() => [
       document.documentElement.scrollWidth,
       document.documentElement.clientWidth,
@@ -70,11 +66,22 @@ test.each(PARTS)(
     // The bar at the bottom of the playground floats over the content. On a screen as tall as the page, it covers no control.
     await page.setViewportSize({ width: 360, height: 6000 });
     expect(await violationsOn(page)).toEqual([]);
-    await shot(page, `${name}-360`, true);
+    await shot(page, `${name}-360-${colorScheme}`, true);
     expect(faultsOf(page)).toEqual([]);
     await page.context().close();
-  },
-);
+  });
+});
+
+test('the live part has no accessibility violations while sample traffic runs', async () => {
+  const page = await site.open(`${live.url}#live`, { reducedMotion: 'reduce' });
+  await page.getByRole('button', { name: 'Send sample traffic' }).press('Enter');
+  await page.locator('.top-denied', { hasText: 'synthetic-' }).first().waitFor();
+  await page.getByText('Sending synthetic traffic').waitFor();
+  expect(await violationsOn(page)).toEqual([]);
+  await shot(page, 'live-sample');
+  await page.getByRole('button', { name: 'Stop' }).press('Enter');
+  await page.context().close();
+});
 
 test("the theme follows the system, and the user's choice is remembered", async () => {
   const page = await site.open('', { colorScheme: 'dark' });
@@ -160,6 +167,23 @@ test('all controls of the live part can be reached with the keyboard', async () 
   await page.getByRole('link', { name: 'mallory' }).waitFor();
   const names = ['Send sample traffic', '5 min', 'api', 'mallory login Why?', 'Limit', 'Key', 'Admin token'];
   expect(await reachedIn(page, 25)).toEqual(expect.arrayContaining(names));
+  await page.context().close();
+});
+
+test('all controls of the learn part can be reached and used with the keyboard', async () => {
+  const page = await site.open('#learn');
+  await page.locator('figure').first().waitFor();
+  const chapters = await page.locator('section h2 .muted').count();
+  const links = await page.getByRole('link', { name: /^Try .* in the playground$/ }).allTextContents();
+  expect(links).toHaveLength(chapters);
+  const names = ['Send', 'Send ×5', 'Pause', 'See both at work.', ...links];
+  // Each chapter has three buttons and a link.
+  expect(await reachedIn(page, 6 + 4 * chapters)).toEqual(expect.arrayContaining(names));
+  const [figure] = await page.locator('figure').all();
+  await figure.getByRole('button', { name: 'Send ×5' }).press('Enter');
+  await figure.getByText(/^\d of 5 passed$/).waitFor();
+  await figure.getByRole('button', { name: 'Pause' }).press('Space');
+  await figure.getByRole('button', { name: 'Resume' }).waitFor();
   await page.context().close();
 });
 

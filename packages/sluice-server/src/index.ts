@@ -35,14 +35,14 @@ export type { Address } from './listeners/listener.ts';
 export { createLog, type Log, type LogLevel, type LogOptions } from './log.ts';
 export type { Counts, Denied, Metrics, MetricsOptions, Totals } from './telemetry/metrics/metrics.ts';
 export type { OtlpOptions } from './telemetry/metrics/otlp.ts';
-export {
-  type ListenerName,
-  type DrainOptions,
-  type ServerListener,
-  type RunningServer,
-  type ServerOptions,
-  startServer,
-} from './server.ts';
+export { startServer } from './server.ts';
+export type {
+  ListenerName,
+  DrainOptions,
+  ServerListener,
+  RunningServer,
+  ServerOptions,
+} from './server-options.ts';
 export type { StoreOptions } from './store.ts';
 export type { StoreTlsFiles } from './config/store-tls.ts';
 export type { FallbackWatch } from './telemetry/fallback-watch.ts';

@@ -1,156 +1,30 @@
 /** Starts and drains a server, which consists of a configuration, a store, a core and listeners. */
-import type { Millis } from 'sluice';
-import type { TrustProxy } from 'sluice/http';
 import { LISTENERS, openListener } from './listeners/open-listener.ts';
 import { type ConfigFile, parseConfig, readFiles } from './config/config.ts';
 import type { Config, FailureAnswer } from './config/model.ts';
-import { createCore, type Core, type CoreOptions } from './core/core.ts';
-import { type Address, type Listener, isLoopback, type Tls, showAddress } from './listeners/listener.ts';
-import type { GivenToken } from './listeners/grants.ts';
+import { CELL, createCore, type Core, type CoreOptions } from './core/core.ts';
+import { type Listener, isLoopback, type Tls, showAddress } from './listeners/listener.ts';
 import { checkHeaderName } from './listeners/http/forward-auth.ts';
 import { createLive } from './listeners/http/live.ts';
 import { liveConfig } from './listeners/http/live-config.ts';
-import { openProbes, type ProbeListener, type Readiness } from './listeners/http/probes.ts';
+import { openProbes, type ProbeListener } from './listeners/http/probes.ts';
 import { createRequestLog } from './listeners/request-log.ts';
-import { type Log, oncePerSecond } from './log.ts';
+import { oncePerSecond } from './log.ts';
 import { labelsOf } from './config/labels.ts';
+import { REQUEST_POLICIES } from './core/request-policies.ts';
 import { createStoreCheck } from './core/store-check.ts';
 import { trackStore } from './telemetry/store-state.ts';
 import { factFamilies } from './telemetry/metrics/facts.ts';
 import { measureProcess } from './telemetry/metrics/process.ts';
-import { createMetrics, type Metrics, type MetricsOptions } from './telemetry/metrics/metrics.ts';
+import { createMetrics, type Metrics } from './telemetry/metrics/metrics.ts';
 import { createHistory } from './telemetry/metrics/history.ts';
-import type { OtlpOptions } from './telemetry/metrics/otlp.ts';
 import { createReloader, sizes } from './config/reload.ts';
-import { openStore, type StoreOptions } from './store.ts';
+import type { DrainOptions, ListenerName, RunningServer, ServerOptions } from './server-options.ts';
+import { openStore } from './store.ts';
 import { UsageError } from './config/usage-error.ts';
-import { openTelemetry, type Telemetry, type TracesOptions } from './telemetry/telemetry.ts';
-import { createTlsReloader, pathsOf, readTls, type TlsFiles } from './listeners/tls.ts';
+import { openTelemetry, type Telemetry } from './telemetry/telemetry.ts';
+import { createTlsReloader, pathsOf, readTls } from './listeners/tls.ts';
 import { watchPaths } from './config/watch.ts';
-
-/** The protocol that a listener speaks. */
-export type ListenerName = 'http' | 'grpc' | 'resp';
-
-/** Where to open a listener, and which tokens its clients need. */
-export interface ServerListener {
-  /** Address of the listener. Port 0 picks a free port. */
-  readonly address: Address;
-  /**
-   * Returns the accepted tokens. Every client must send one of them. It is a function because token files may change. Undefined
-   * if no token is required.
-   */
-  readonly tokens?: (() => readonly GivenToken[]) | undefined;
-}
-
-export interface ServerOptions {
-  /** YAML files, or folders that contain YAML files. */
-  readonly config: readonly string[];
-  /** Whether several files may define the same domain, whose descriptors are then merged. Default false. */
-  readonly mergeDomains?: boolean | undefined;
-  /** Where the state of the limits is kept. */
-  readonly store: StoreOptions;
-  /** The listeners to open. */
-  readonly listeners: Readonly<Partial<Record<ListenerName, ServerListener>>>;
-  /**
-   * Address of a plain HTTP listener for /livez, /readyz and /metrics, which requires neither TLS nor a token. Default: there is no
-   * such listener.
-   */
-  readonly probe?: Address | undefined;
-  /** TLS certificates for all listeners. They are reloaded when the files change. */
-  readonly tls?: TlsFiles | undefined;
-  /**
-   * Returns the tokens that may reset and block keys. Every listener that requires a token also accepts them for all other
-   * requests.
-   */
-  readonly adminTokens?: (() => readonly GivenToken[]) | undefined;
-  /**
-   * HTTP and RESP only. Whether requests from this machine may reset and block keys if no token is configured. The listener must
-   * be on a loopback address. Default false.
-   */
-  readonly adminWithoutToken?: boolean | undefined;
-  /**
-   * HTTP only. The proxies to trust for the client's address, in the forms that `clientAddress` accepts. Attempts with wrong
-   * tokens are limited per client address. Default false.
-   */
-  readonly trustProxy?: TrustProxy | undefined;
-  /** Maximum number of open connections per listener. Further connections are refused. Default 10,000. */
-  readonly maxConnections?: number | undefined;
-  /** RESP and gRPC connections are closed after this long without a request. 0 means never. Default 10 minutes. */
-  readonly idleTimeout?: Millis | undefined;
-  /**
-   * HTTP only. Whether to accept hits from the library's store `remote`, at /v1/hits. Clients of this route need permission to
-   * reset and block keys. Default false.
-   */
-  readonly remote?: boolean | undefined;
-  /**
-   * HTTP only. Name of the header that contains the key of a request to /v1/forward-auth, such as 'X-Real-IP'. The proxy must
-   * overwrite this header. Default: the key must be in the query.
-   */
-  readonly keyHeader?: string | undefined;
-  /**
-   * HTTP only. Name of the header that contains the name of the limit for a request to /v1/forward-auth. The proxy must overwrite
-   * this header. Default: the name must be in the query.
-   */
-  readonly limitHeader?: string | undefined;
-  /**
-   * HTTP connections are closed after this long without a request. Behind a load balancer, it must be longer than the load
-   * balancer's own timeout. 0 means never. Default 60 s.
-   */
-  readonly keepAlive?: Millis | undefined;
-  /** HTTP only. Folder of the built playground page. Default: the page that ships with the server. 'none' serves no page. */
-  readonly page?: string | undefined;
-  /** Maximum size of a request, in bytes. Default 1 MiB. */
-  readonly maxMessage?: number | undefined;
-  /** Maximum length of a key, in bytes of UTF-8. Default 1024. */
-  readonly maxKey?: number | undefined;
-  /**
-   * The maximum number of units that one call may charge or give back, for each policy. Default: the policy's limit.
-   */
-  readonly maxCost?: number | undefined;
-  /**
-   * Maximum number of different policies that requests may contain at the same time, as in `"policies": "10/s burst 20"`. Default
-   * 0, which allows none.
-   */
-  readonly requestPolicies?: number | undefined;
-  /** Whether to evaluate and count all limits as usual, but never deny a request. Default false. */
-  readonly shadow?: boolean | undefined;
-  /** Which details the metrics contain. */
-  readonly metrics?: MetricsOptions | undefined;
-  /** The OpenTelemetry collector to push metrics to. Default: metrics are only available at /metrics. */
-  readonly otlp?: OtlpOptions | undefined;
-  /** The OpenTelemetry collector to push spans of sampled requests to. Default: no spans are recorded. */
-  readonly traces?: TracesOptions | undefined;
-  /** Maximum number of denials to log per second, with hashed keys. Default 0, which logs none. */
-  readonly logDenials?: number | undefined;
-  /** Whether to reload the files when they change. Default true. */
-  readonly watch?: boolean | undefined;
-  /** The log to write to. Created by `createLog`. */
-  readonly log: Log;
-}
-
-/** A server that is accepting connections. */
-export interface RunningServer {
-  /** The server's core, which can check the same limits without a network connection. */
-  readonly core: Core;
-  /** The address of each listener, with the actual port if port 0 was requested. */
-  readonly addresses: Readonly<Partial<Record<ListenerName, Address>>>;
-  /** The address of the probe listener. Undefined if there is none. */
-  readonly probeAddress: Address | undefined;
-  /** Reloads the configuration and the certificates. Resolves when they are in use or were found to be invalid. Never rejects. */
-  reload(): Promise<void>;
-  /**
-   * Shuts down gracefully: fails health checks, waits for `delay`, stops accepting connections, answers requests in progress,
-   * gives leased units back and closes the store. Connections still open after `timeout` are closed.
-   */
-  drain(options?: DrainOptions): Promise<void>;
-}
-
-export interface DrainOptions {
-  /** How long to keep accepting connections while health checks fail, so that load balancers can react. Default 0. */
-  readonly delay?: Millis;
-  /** Connections that are still open after this long are closed. Default 10 s. */
-  readonly timeout?: Millis;
-}
 
 /** Loads the configuration, connects to the store and opens the listeners. Rejects if any of these fails. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
@@ -170,10 +44,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const tls = options.tls && readTls(options.tls);
   const telemetry = await openTelemetry(options);
   const metrics = createMetrics(options.metrics);
-  metrics.declare(labelsOf(config));
+  metrics.declare([
+    ...(options.listeners.resp === undefined ? [] : [CELL]),
+    ...((options.requestPolicies ?? 0) > 0 ? [REQUEST_POLICIES] : []),
+    ...labelsOf(config),
+  ]);
   const measured = measureProcess();
   metrics.add(() => measured.families());
-  const readiness: Readiness = { isHealthy: false, isStoreReady: async () => false };
+  const readiness: Preparation['readiness'] = { isHealthy: false, isStoreReady: async () => false };
   let probes: ProbeListener | undefined;
   const closeObservers = async (): Promise<void> => {
     measured.close();
@@ -181,7 +59,15 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
   try {
     // The probe listener opens first, so that probes also work while the server waits for its store.
-    probes = options.probe && (await openProbes({ address: options.probe, readiness, metrics, log }));
+    probes =
+      options.probe &&
+      (await openProbes({
+        address: options.probe,
+        readiness: { isHealthy: () => readiness.isHealthy, isStoreReady: () => readiness.isStoreReady() },
+        metrics,
+        showsKeys: (options.metrics?.topKeys ?? 0) > 0,
+        log,
+      }));
     const server = await serveConfig({ options, files, config, tls, telemetry, metrics, readiness });
     const { drain } = server;
     let draining: Promise<void> | undefined;
@@ -206,7 +92,12 @@ interface Preparation {
   readonly tls: Tls | undefined;
   readonly telemetry: Telemetry;
   readonly metrics: Metrics;
-  readonly readiness: Readiness;
+  /** What health checks and probes report. */
+  readonly readiness: {
+    /** Whether all listeners accept connections, and the server is not draining. */
+    isHealthy: boolean;
+    isStoreReady: () => Promise<boolean>;
+  };
 }
 
 /** Connects to the store and opens the listeners. */
@@ -253,20 +144,30 @@ async function serveConfig(prepared: Preparation): Promise<Omit<RunningServer, '
       isShadow: shadow,
       hash: reloader.loaded.hash,
       connections,
-      certificates: new Map(
-        tls === undefined ? [] : [...listeners.keys()].map((name) => [name, String(tls?.cert)]),
-      ),
+      certificates: new Map([
+        ...(tls === undefined ? [] : [...listeners.keys()].map((name) => [name, String(tls?.cert)] as const)),
+        ...(opened.certificate === undefined ? [] : [['store', opened.certificate] as const]),
+      ]),
       keys: opened.size?.(),
       evictions: opened.evictions?.(),
     }),
   );
   log.info('configuration loaded', { ...sizes(config), hash: reloader.loaded.hash, store: opened.name });
+  if (shadow)
+    log.warn(
+      'shadow mode: the server counts denials but denies no request; remove --shadow to enforce limits',
+    );
   const history = createHistory({ metrics });
   const live = createLive({
     metrics,
     history,
     storeKind: /^\w+/.exec(opened.name)?.[0].replace(/^rediss$/, 'redis') ?? '',
-    config: () => liveConfig(core.config, reloader.loaded, options.config.join(', ')),
+    config: () =>
+      liveConfig(core.config, {
+        loaded: reloader.loaded,
+        source: options.config.join(', '),
+        isShadow: shadow,
+      }),
   });
 
   const requestLog = createRequestLog(log, options.logDenials);
@@ -283,6 +184,7 @@ async function serveConfig(prepared: Preparation): Promise<Omit<RunningServer, '
         tracer: telemetry.tracer,
         requestLog,
         isHealthy: () => readiness.isHealthy,
+        isStoreReady: () => readiness.isStoreReady(),
         onConnection: (change: number) => void connections.set(name, (connections.get(name) ?? 0) + change),
       };
       listeners.set(name, await openListener(name, core, options, own));

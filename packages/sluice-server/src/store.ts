@@ -5,7 +5,7 @@ import { type BreakerEvent, redis, type RedisClient, type ResilientOptions } fro
 import type { Cluster, Redis } from 'ioredis';
 import type { FailureAnswer } from './config/model.ts';
 import { readStoreTls, type StoreTlsFiles } from './config/store-tls.ts';
-import { checkParameters } from './config/store-url.ts';
+import { checkStoreUrl } from './config/store-url.ts';
 import { UsageError } from './config/usage-error.ts';
 import { prefixedStore } from './core/prefixed-store.ts';
 import { loadOptional } from './core/load-optional.ts';
@@ -42,6 +42,8 @@ export interface OpenedStore {
   readonly keepsKeys: boolean;
   /** Current number of keys. Undefined if the store cannot count them. */
   readonly size: (() => number) | undefined;
+  /** The client certificate chain for the store, as PEM. Undefined if there is none. */
+  readonly certificate: string | undefined;
   /** Number of keys that were evicted so far. Undefined if the store cannot count them. */
   readonly evictions: (() => number) | undefined;
 }
@@ -75,6 +77,7 @@ export async function openStore(
       store,
       name: 'memory',
       keepsKeys: false,
+      certificate: undefined,
       size: () => store.size,
       evictions: () => store.evictions,
     };
@@ -101,7 +104,14 @@ export async function openStore(
     const direct = closing(await storeOn(url, client, guards), close);
     const shared = leases === undefined ? direct : leased(direct, { nodes: leases.nodes });
     const store = prefixedStore(shared, keyPrefix);
-    return { store, name: withoutPassword(url), keepsKeys: true, size: undefined, evictions: undefined };
+    return {
+      store,
+      name: withoutPassword(url),
+      keepsKeys: true,
+      certificate: certificates.cert,
+      size: undefined,
+      evictions: undefined,
+    };
   } catch (error) {
     // A client that stays open would keep the process alive.
     await close();
@@ -152,7 +162,7 @@ async function clientOf(
   certificates: SecureContextOptions,
   events: ClientEvents,
 ): Promise<Client> {
-  checkParameters(url);
+  checkStoreUrl(url);
   if (isPostgres(url)) return postgresClient(url, events);
   const { Redis, Cluster } = await loadOptional('this store', 'ioredis', () => import('ioredis'));
   if (/^rediss?:\/\//.test(url)) {
@@ -196,6 +206,7 @@ const MANY = /^redis(s)?\+(cluster|sentinel):\/\/(?:([^@/]*)@)?([\w.:,[\]-]+)\/?
 
 function hostOf(text: string): { host: string; port: number } {
   const { hostname, port } = new URL(`redis://${text}`);
+  if (hostname === '') throw new UsageError('--store must not have an empty host between the commas');
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || 6379 };
 }
 

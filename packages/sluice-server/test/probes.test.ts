@@ -32,11 +32,30 @@ test('the probe listener answers without a token and a certificate, while other 
   expect(await metrics.text()).toContain('sluice_certificate_expiry_timestamp_seconds{listener="http"}');
 });
 
+test('the log warns if other machines can read the most denied keys from the probe listener', async () => {
+  const everywhere = { host: '0.0.0.0', port: 0 };
+  const warningOf = async (options: Parameters<typeof serving>[1]) =>
+    (await serving(LIMITS, options)).lines.find((line) => line.includes('remove --top-keys'));
+  expect(await warningOf({ probe: everywhere, metrics: { topKeys: 5 } })).toContain('"listener":"probe"');
+  expect(await warningOf({ probe: everywhere })).toBeUndefined();
+  expect(await warningOf({ probe: LOCAL, metrics: { topKeys: 5 } })).toBeUndefined();
+});
+
 test('the probe listener serves nothing else', async () => {
   const server = await serving(LIMITS, { probe: LOCAL });
   expect(await statusOf(server, '/v1/take', { method: 'POST', body: '{}' })).toBe(405);
   expect(await statusOf(server, '/v1/limits')).toBe(404);
   expect(await statusOf(server, '/metrics', { headers: { origin: 'http://example.com' } })).toBe(403);
+});
+
+test('the HTTP listener also answers probes, without a token', async () => {
+  const http = { address: LOCAL, tokens: () => ['secret'] };
+  const server = await serving(LIMITS, { listeners: { http } });
+  const probe = async (path: string) => (await fetch(server.url + path)).status;
+  for (const path of ['/livez', '/readyz', '/readyz?store']) expect(await probe(path)).toBe(200);
+  const drained = server.drain({ delay: 500, timeout: 0 });
+  expect([await probe('/livez'), await probe('/readyz')]).toEqual([200, 503]);
+  await drained;
 });
 
 test('/readyz fails and /livez succeeds while the server waits for its store and while it drains', async () => {
@@ -86,12 +105,13 @@ test('/readyz?store fails while the store is down, and metrics and log say that 
   expect(isActive()).toBe('1');
   await expect.poll(() => statusOf(server, '/readyz?store'), { timeout: 10_000 }).toBe(503);
   expect(await statusOf(server, '/readyz')).toBe(200);
-  expect(linesWith('not enforcing shared limits')).toBe(1);
+  expect((await fetch(`${server.url}/readyz?store`)).status).toBe(503);
+  expect(linesWith('the store does not answer: all requests are allowed')).toBe(1);
   expect(server.lines.join('')).toContain('"limit":"login","onFailure":"allow"');
   const again = await redisServer({ port: redis.port });
   await expect.poll(() => statusOf(server, '/readyz?store'), { timeout: 20_000 }).toBe(200);
   await expect.poll(isActive).toBe('0');
-  expect(linesWith('not enforcing shared limits')).toBe(1);
+  expect(linesWith('the store does not answer: all requests are allowed')).toBe(1);
   expect(linesWith('enforcing shared limits again')).toBe(1);
   await server.drain();
   await again.stop();

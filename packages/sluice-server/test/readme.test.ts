@@ -11,7 +11,6 @@ import { commandsIn, reading } from 'sluice-test-support/docs/reading.ts';
 import { link, unpack } from 'sluice-test-support/packed.ts';
 import { parseTokens } from '../src/config/tokens.ts';
 import { TOKEN_VERBS } from '../src/listeners/grants.ts';
-import { collector } from './telemetry/collector.ts';
 import { envoysMessage } from './listeners/grpc/client.ts';
 import { run, type Serving, serving, started, temporaryFile } from './serving.ts';
 
@@ -25,7 +24,6 @@ const answer = block('json', '"allowed": true');
 const filter = block('yaml', 'envoy.filters.http.ratelimit');
 const redisCli = block('', 'redis-cli');
 const tokenFile = block('', 'name=checkout');
-const pushing = commandsIn(block('sh', '--otlp-endpoint'));
 const trying = commandsIn(block('sh', 'sluice simulate'));
 
 const shell = promisify(execFile);
@@ -214,17 +212,6 @@ test('redis-cli prints the replies shown in the README', async () => {
     const said = await typed(line.replace('-p 6380', `-p ${port}`));
     expect(said.trim().split('\n')).toEqual(replies);
   }
-});
-
-test('metrics are pushed to the collector that the command in the README names', async () => {
-  const [line = '', ...more] = pushing;
-  expect(more).toEqual([]);
-  const { url, received } = await collector();
-  const places = { 'limits.yaml': temporaryFile(limits), 'http://localhost:4318': url };
-  const server = await started(...argumentsOf(line, places).slice(1));
-  server.process.kill('SIGTERM');
-  expect(await server.gone).toBe(0);
-  expect(received.map(({ path }) => path)).toContain('/v1/metrics');
 });
 
 describe('trying limits', () => {

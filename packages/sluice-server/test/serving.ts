@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
 import { createLog } from '../src/log.ts';
-import { type RunningServer, type ServerOptions, startServer } from '../src/server.ts';
+import { startServer } from '../src/server.ts';
+import type { RunningServer, ServerOptions } from '../src/server-options.ts';
 
 const ended: (() => unknown)[] = [];
 afterEach(async () => {

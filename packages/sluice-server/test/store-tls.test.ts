@@ -35,6 +35,10 @@ test('the server trusts a Redis whose certificate was issued by the CA of --stor
     };
     const server = await serving('limits: { a: 3/h }', { store });
     const { status } = await server.post('/v1/take', { limit: 'a', key: 'x' });
+    const expiry = /^sluice_certificate_expiry_timestamp_seconds\{listener="store"\} (\S+)$/m;
+    const days = (Number(expiry.exec(server.core.metrics.text())?.[1]) * 1000 - Date.now()) / 86_400_000;
+    // The certificates of this test are valid for two days.
+    expect(Math.round(days)).toBe('cert' in given ? 2 : NaN);
     await server.drain({ timeout: 0 });
     return status;
   };

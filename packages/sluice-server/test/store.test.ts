@@ -266,6 +266,29 @@ test.each([
   await expect(opening).rejects.not.toThrow('s3cret');
 });
 
+test.each([
+  ['redis://127.0.0.1:1?db=abc', 'the parameter db must be an integer of 0 or more; got "abc"'],
+  [
+    'redis://127.0.0.1:1/abc',
+    'the path, which selects a database, must be an integer of 0 or more; got "abc"',
+  ],
+  ['rediss://127.0.0.1:1?family=5', 'the parameter family must be one of 4, 6; got "5"'],
+  ['postgres://127.0.0.1:1/db?sslmode=requrie', 'the parameter sslmode must be one of disable, allow'],
+  [
+    'postgres://127.0.0.1:1/db?statement_timeout=5s',
+    'the parameter statement_timeout must be a number of milliseconds, without a unit; got "5s"',
+  ],
+])('the server rejects an invalid value in the URL of a store: %s', async (url, message) => {
+  await expect(openStore({ url })).rejects.toThrow(`--store is invalid: ${message}`);
+});
+
+test('the server rejects an empty host in a list of hosts, and does not show a password with a slash', async () => {
+  await expect(openStore({ url: 'redis+cluster://a:1,,b:2' })).rejects.toThrow('empty host');
+  const opening = openStore({ url: 'redis://user:s3/cret@127.0.0.1:1' });
+  await expect(opening).rejects.toThrow('--store is not a valid URL: redis://user:***@127.0.0.1:1');
+  await expect(opening).rejects.not.toThrow('cret');
+});
+
 test('a store that cannot be opened closes its connections', async () => {
   const redis = await redisServer();
   const url = `redis://127.0.0.1:${redis.port}`;

@@ -1,4 +1,7 @@
-/** Draws the rates of the last minutes as areas, with denied requests on top of allowed ones. Gaps in the data stay visible. */
+/**
+ * Draws the rates of the last minutes as areas. Denied requests are on top of allowed ones, and requests that only shadow mode let
+ * pass are at the top, in a lighter color. Gaps in the data stay visible.
+ */
 import type { Millis } from 'sluice';
 import { showDuration } from '../model/format.ts';
 import { areAdjacent, type Point } from '../live/course.ts';
@@ -11,6 +14,10 @@ const FINE: Millis = 3000;
 
 function startOf(point: Point): Point {
   return { ...point, at: point.at - point.span };
+}
+
+function totalOf({ allowed, denied, shadowed }: Point): number {
+  return allowed + denied + shadowed;
 }
 
 export interface RatesLook {
@@ -27,10 +34,7 @@ export function drawRates(
   look: RatesLook,
 ): void {
   const { palette, shown, until, font } = look;
-  const highest = Math.max(
-    1,
-    ...points.filter(({ at }) => at > until - shown).map(({ allowed, denied }) => allowed + denied),
-  );
+  const highest = Math.max(1, ...points.filter(({ at }) => at > until - shown).map(totalOf));
   const top = font === undefined ? 1 : 16;
   const x = (at: Millis) => width - ((until - at) / shown) * width;
   const y = (value: number) => height - 1 - (value / highest) * (height - 1 - top);
@@ -53,6 +57,7 @@ export function drawRates(
       palette.denied,
       0.9,
     );
+    fill(stretch, ({ allowed, denied }) => allowed + denied, totalOf, palette.denied, 0.35);
   }
   context.fillStyle = palette.line;
   context.fillRect(0, height - 1, width, 1);

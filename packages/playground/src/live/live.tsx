@@ -4,6 +4,7 @@ import { showNumber, showDuration } from '../model/format.ts';
 import { follow } from '../ui/follow.ts';
 import { Scroll } from '../ui/scroll.tsx';
 import type { Point } from './course.ts';
+import { FirstRequest } from './first-request.tsx';
 import { KeyPanel } from './key-panel.tsx';
 import { RatesChart } from './rates-chart.tsx';
 import { SampleControl } from './sample-control.tsx';
@@ -17,7 +18,6 @@ import {
   connection,
   courseFor,
   heard,
-  isAdmin,
   limitNames,
   RANGES,
   range,
@@ -73,6 +73,7 @@ function Status({ connection: { kind, ...more } }: { readonly connection: Connec
         <span class="muted">
           {' '}
           · sluice {loaded.version}, up since {new Date(loaded.startedAt).toLocaleString()}
+          {loaded.shadow && ', in shadow mode: no request is denied'}
         </span>
       )}
     </p>
@@ -122,7 +123,11 @@ function Now() {
       </div>
       <dl class="stats">
         <Fact name="Allowed" value={perSecond(all?.allowed)} tone="admitted" />
-        <Fact name="Denied" value={perSecond(all?.denied)} tone="denied" />
+        {config.value?.shadow === true ? (
+          <Fact name="Would be denied" value={perSecond(all?.shadowed)} />
+        ) : (
+          <Fact name="Denied" value={perSecond(all?.denied)} tone="denied" />
+        )}
         <Fact name="Near the limit" value={perSecond(all?.near)} />
         <Fact name="Latency p50" value={millis(latency?.p50)} />
         <Fact name="Latency p99" value={millis(latency?.p99)} />
@@ -168,11 +173,12 @@ function Ranges() {
 function Quiet() {
   follow(heard);
   const all = courseFor('');
-  if (all.length === 0 || all.some(({ allowed, denied }) => allowed + denied > 0)) return null;
+  if (all.length === 0 || all.some(({ allowed, denied, shadowed }) => allowed + denied + shadowed > 0))
+    return null;
   return (
     <p class="quiet-note muted">
       No requests in the last hour.
-      {isAdmin.value && ' Send sample traffic to see the limits at work.'}
+      <FirstRequest />
     </p>
   );
 }

@@ -10,6 +10,8 @@ export interface LiveConfig {
   readonly source: string;
   readonly loadedAt: Millis;
   readonly error: string | null;
+  /** Whether the whole server is in shadow mode. */
+  readonly shadow: boolean;
   readonly limits: readonly {
     readonly name: string;
     readonly policies: string;
@@ -47,6 +49,7 @@ interface History {
 interface Course {
   readonly allowed: readonly number[];
   readonly denied: readonly number[];
+  readonly shadowed: readonly number[];
 }
 
 /** The durations that the charts can show. */
@@ -97,6 +100,7 @@ function take(next: Snapshot): void {
     all.allowed += point.allowed;
     all.denied += point.denied;
     all.near += point.near;
+    all.shadowed += point.shadowed;
   }
   add('', all);
   for (const name of new Set([...courses.keys(), ...rates.keys()]))
@@ -116,7 +120,7 @@ function add(limit: string, point: Point): void {
 }
 
 function takePast({ at, every, span, all, limits }: History): void {
-  for (const { name, allowed, denied } of [{ ...all, name: '' }, ...limits]) {
+  for (const { name, allowed, denied, shadowed } of [{ ...all, name: '' }, ...limits]) {
     const last = allowed.length - 1;
     const points = allowed.map((count, i) => {
       const own = i === last ? span : every;
@@ -127,6 +131,7 @@ function takePast({ at, every, span, all, limits }: History): void {
         span: own,
         allowed: (count * 1000) / own,
         denied: ((denied[i] ?? 0) * 1000) / own,
+        shadowed: ((shadowed[i] ?? 0) * 1000) / own,
       };
     });
     addPast(courseOf(name), points);

@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util';
 import type { Address } from '../listeners/listener.ts';
 import { UsageError } from '../config/usage-error.ts';
+import { closest } from './closest.ts';
 
 export interface Flag {
   /** Placeholder for the flag's value in the help text. Undefined for a boolean flag, which has no value. */
@@ -14,14 +15,21 @@ export interface Flag {
   readonly choices?: readonly string[];
   /** Whether the short help shows the flag. If no flag of a command is a main flag, the short help shows all of them. */
   readonly isMain?: boolean;
+  /**
+   * Whether an empty environment variable is an error, because ignoring it would open a listener to everyone. Default: an empty
+   * variable counts as not set.
+   */
+  readonly rejectsEmpty?: boolean;
   readonly help: string;
+  /** The text of the short help, whose lines have at most 100 characters. Default: `help`. */
+  readonly shortHelp?: string;
 }
 
 export type Flags = Readonly<Record<string, Flag>>;
 
-/** Values with which an environment variable turns a boolean flag on or off. An empty variable counts as not set. */
+/** Values with which an environment variable turns a boolean flag on or off. */
 const ON: readonly string[] = ['true', '1', 'yes', 'on'];
-const OFF: readonly string[] = ['false', '0', 'no', 'off', ''];
+const OFF: readonly string[] = ['false', '0', 'no', 'off'];
 
 export class Args {
   readonly positionals: readonly string[];
@@ -45,12 +53,13 @@ export class Args {
     return ON.includes(this.text(name)?.toLowerCase() ?? '');
   }
 
-  integer(name: string): number | undefined {
+  integer(name: string, least = 0): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const number = Number(text);
     if (!/^\d+$/.test(text) || !Number.isSafeInteger(number))
-      throw new UsageError(`--${name} must be an integer of 0 or more; got ${text}`);
+      throw new UsageError(`--${name} must be an integer of ${least} or more; got ${text}`);
+    if (number < least) throw new UsageError(`--${name} must be at least ${least}; got ${text}`);
     return number;
   }
 
@@ -65,7 +74,7 @@ export class Args {
   /** Parses an address such as '127.0.0.1:8080' or '[::1]:8080'. The host defaults to 127.0.0.1, as in ':8080' or '8080'. */
   address(name: string): Address | undefined {
     const text = this.text(name);
-    if (text === undefined || text === '') return undefined;
+    if (text === undefined) return undefined;
     const [, bracketed, plain, port] = /^(?:(?:\[([\da-fA-F:.]+)\]|([^:[\]]*)):)?(\d{1,5})$/.exec(text) ?? [];
     if (port === undefined || Number(port) > 65_535)
       throw new UsageError(`--${name} must be host:port; got ${text}`);
@@ -85,10 +94,12 @@ export function readArgs(
     ]),
   );
   const values = new Map<string, readonly string[]>();
-  for (const [name, { many = false, value }] of Object.entries(flags)) {
+  for (const [name, { many = false, value, rejectsEmpty = false }] of Object.entries(flags)) {
     const variable = `SLUICE_${name.toUpperCase().replaceAll('-', '_')}`;
-    const given = env[variable];
-    if (given === undefined) continue;
+    const given = env[variable] ?? '';
+    if (given === '' && rejectsEmpty && env[variable] !== undefined)
+      throw new UsageError(`${variable} must not be empty; set it, or unset it`);
+    if (given === '') continue;
     if (value === undefined && ![...ON, ...OFF].includes(given.toLowerCase()))
       throw new UsageError(`${variable} must be true or false; got ${given}`);
     values.set(name, many ? given.split(',') : [given]);
@@ -96,12 +107,22 @@ export function readArgs(
   try {
     const parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
     for (const [name, value] of Object.entries(parsed.values)) {
-      values.set(name, (Array.isArray(value) ? value : [value]).map(String));
+      const given = (Array.isArray(value) ? value : [value]).map(String);
+      if (given.includes('')) throw new UsageError(`--${name} must not be empty`);
+      values.set(name, given);
     }
     return new Args(values, parsed.positionals);
   } catch (error) {
-    throw new UsageError((error as Error).message);
+    throw new UsageError(explain(error as Error, Object.keys(flags)));
   }
+}
+
+/** The message of an error, or a shorter one if the error is an unknown flag. */
+function explain({ message }: Error, names: readonly string[]): string {
+  const [, flag] = /^Unknown option '(-[^']*)'/.exec(message) ?? [];
+  if (flag === undefined) return message;
+  const similar = closest(flag.replace(/^-+/, ''), names);
+  return `unknown flag '${flag}'${similar === undefined ? '' : `. Did you mean --${similar}?`}`;
 }
 
 export function showFlags(flags: Flags): string {

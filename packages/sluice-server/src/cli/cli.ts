@@ -1,11 +1,12 @@
 /** The `sluice` command. */
 import { checkCommand, type Output } from './check.ts';
 import { completionCommand } from './completion.ts';
-import { COMMANDS, showCommand, showCommands } from './help.ts';
+import { COMMANDS, helpCommandFor, showCommand, showCommands } from './help.ts';
 import { ConfigError } from '../config/model.ts';
 import { serveCommand } from './serve.ts';
 import { tokenOf } from './token-files.ts';
 import { UsageError } from '../config/usage-error.ts';
+import { CommandFailure } from './command-failure.ts';
 import { replayCommand } from './tools/replay.ts';
 import { simulateCommand } from './tools/simulate.ts';
 import { topCommand } from './tools/top.ts';
@@ -35,9 +36,9 @@ export async function main(argv: readonly string[], output: Output = OUTPUT): Pr
     if (command === 'replay') return await replayCommand(rest, output);
     if (command === 'top') return await topCommand(rest, output, tokenOf);
     if (command === 'completion') return completionCommand(rest, output);
-    throw new UsageError(`unknown command '${command}'`);
+    throw unknownCommand(command);
   } catch (error) {
-    return reportError(error, output);
+    return reportError(error, output, helpCommandFor(command));
   }
 }
 
@@ -47,29 +48,36 @@ function helpFor(argv: readonly string[]): string | undefined {
   const isHelp = argv.some((word) => word === '--help' || word === '-h');
   if (command !== undefined && command !== 'help' && !isHelp) return undefined;
   const name = command === 'help' ? argv[1] : command;
-  return name !== undefined && Object.hasOwn(COMMANDS, name)
-    ? showCommand(name, argv.includes('--all'))
-    : showCommands();
+  if (name === undefined || name.startsWith('-') || WITHOUT_HELP.includes(name)) return showCommands();
+  if (!Object.hasOwn(COMMANDS, name)) throw unknownCommand(name);
+  return showCommand(name, argv.includes('--all'));
 }
 
-function reportError(error: unknown, { err }: Output): number {
+/** Commands whose help is the list of all commands. */
+const WITHOUT_HELP: readonly string[] = ['help', 'version'];
+
+function unknownCommand(name: string | undefined): UsageError {
+  return new UsageError(`unknown command '${name}'`);
+}
+
+/** Prints an error and returns the exit code. `helpCommand` is the command that shows how to use the command that failed. */
+function reportError(error: unknown, { err }: Output, helpCommand: string): number {
+  if (error instanceof CommandFailure) {
+    err(`sluice: ${error.message}\n`);
+    return 1;
+  }
   if (error instanceof ConfigError) {
     err(`${error.message}\n`);
     return 1;
   }
   if (error instanceof UsageError) {
-    err(`sluice: ${error.message.replace(/\.$/, '')}. Run \`sluice --help\` for usage.\n`);
+    const end = /[.?]$/.test(error.message) ? '' : '.';
+    err(`sluice: ${error.message}${end} Run \`${helpCommand}\` for usage.\n`);
     return 2;
   }
   const { message, stack, code } = error as Error & { readonly code?: unknown };
   // A system error such as EADDRINUSE is printed without a stack trace. If the error has no message (AggregateError), its code is
   // printed.
-  if (code === 'EADDRINUSE') {
-    err(
-      `sluice: ${message}. Stop the other process, or choose another address with --http, --grpc or --resp.\n`,
-    );
-    return 1;
-  }
   err(typeof code === 'string' ? `sluice: ${message || String(code)}\n` : `${stack}\n`);
   return 1;
 }

@@ -1,6 +1,6 @@
 /** The commands of `sluice`, and their help texts. */
 import { VERSION } from '../version.ts';
-import { type Flags, showFlags } from './args.ts';
+import { type Flag, type Flags, showFlags } from './args.ts';
 import { CHECK_FLAGS } from './check.ts';
 import { SERVE_FLAGS } from './serve-flags.ts';
 import { REPLAY_FLAGS } from './tools/replay.ts';
@@ -59,12 +59,26 @@ export function showCommands(): string {
   return `sluice ${VERSION}: rate limits for every language\n\n${rows.join('')}\nRun \`sluice COMMAND --help\` for the flags of a command.\n`;
 }
 
+/** The command that shows all flags of a command, or all commands if there is no such command. */
+export function helpCommandFor(name: string | undefined): string {
+  if (name === undefined || !Object.hasOwn(COMMANDS, name)) return 'sluice --help';
+  return `sluice ${name} --help${mainFlagsOf(name).length > 0 ? ' --all' : ''}`;
+}
+
+function mainFlagsOf(name: string): [flag: string, Flag][] {
+  return Object.entries(COMMANDS[name].flags).filter(([, { isMain }]) => isMain);
+}
+
 /** The help of one command, in at most 15 lines unless `isComplete` is true. */
 export function showCommand(name: string, isComplete: boolean): string {
   const { usage, summary, flags } = COMMANDS[name];
-  const main = Object.fromEntries(Object.entries(flags).filter(([, { isMain }]) => isMain));
-  const isShort = !isComplete && Object.keys(main).length > 0;
-  const shown = isShort ? main : flags;
+  const main = mainFlagsOf(name);
+  const isShort = !isComplete && main.length > 0;
+  const shown = isShort
+    ? Object.fromEntries(
+        main.map(([flag, { shortHelp, ...rest }]) => [flag, { ...rest, help: shortHelp ?? rest.help }]),
+      )
+    : flags;
   const list = Object.keys(shown).length === 0 ? '' : `\n${showFlags(shown)}\n`;
   const more = isShort ? `\nRun \`sluice ${name} --help --all\` for all flags.\n` : '';
   const variables =

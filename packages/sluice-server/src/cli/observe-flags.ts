@@ -1,5 +1,6 @@
 /** Flags of probes and of the request log. */
-import type { ServerOptions } from '../server.ts';
+import type { Log } from '../log.ts';
+import type { ServerOptions } from '../server-options.ts';
 import type { Args, Flags } from './args.ts';
 
 export const OBSERVE_FLAGS: Flags = {
@@ -13,6 +14,17 @@ export const OBSERVE_FLAGS: Flags = {
   },
 };
 
-export function observeOf(args: Args): Pick<ServerOptions, 'probe' | 'logDenials'> {
+/** Warns if the flag's address has no host, because such a listener accepts connections only from this machine. */
+export function warnWithoutHost(args: Args, flag: string, listener: string, log: Log): void {
+  const given = args.text(flag) ?? '';
+  if (/^:?\d+$/.test(given))
+    log.warn('no host given, so only this machine can connect; for all interfaces, use 0.0.0.0:PORT', {
+      listener,
+      given,
+    });
+}
+
+export function observeOf(args: Args, log: Log): Pick<ServerOptions, 'probe' | 'logDenials'> {
+  warnWithoutHost(args, 'probe-http', 'probe', log);
   return { probe: args.address('probe-http'), logDenials: args.integer('log-denials') };
 }

@@ -3,11 +3,11 @@ import type { Millis } from 'sluice';
 import { clientAddress, type TrustProxy } from 'sluice/http';
 import type { Args } from './args.ts';
 import { createLog, LEVELS, type Log } from '../log.ts';
-import type { ListenerName, ServerOptions } from '../server.ts';
+import type { ListenerName, ServerOptions } from '../server-options.ts';
 import { FAILURE_ANSWERS } from '../config/model.ts';
 import { UsageError } from '../config/usage-error.ts';
 import { LOG_FORMATS } from './serve-flags.ts';
-import { observeOf } from './observe-flags.ts';
+import { observeOf, warnWithoutHost } from './observe-flags.ts';
 import { otlpOf, tracesOf } from './telemetry-flags.ts';
 import { tokensOf } from './token-files.ts';
 import { durationOf } from './tools/duration.ts';
@@ -22,8 +22,7 @@ export function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: bo
   if (config.length === 0)
     throw new UsageError('--config is required. Pass a YAML file or a folder of YAML files');
   if (args.positionals.length > 0) throw new UsageError(`unexpected argument: ${args.positionals.join(' ')}`);
-  const nodes = args.integer('leased');
-  if (nodes === 0) throw new UsageError('--leased must be at least 1');
+  const nodes = args.integer('leased', 1);
   const format = args.choice('log-format', LOG_FORMATS) ?? (isTerminal ? 'text' : 'json');
   const log = createLog((line) => process.stdout.write(line), {
     level: args.choice('log-level', LEVELS) ?? 'info',
@@ -33,8 +32,6 @@ export function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: bo
     log.warn(
       '--shadow does not apply to hits of remote stores; set `shadow` in the middleware of the clients instead',
     );
-  const maxCost = args.integer('max-cost');
-  if (maxCost === 0) throw new UsageError('--max-cost must be at least 1; got 0');
   const nearRatio = Number(args.text('near-ratio') ?? 0.8);
   if (!(nearRatio > 0 && nearRatio <= 1))
     throw new UsageError(`--near-ratio must be above 0 and at most 1; got ${args.text('near-ratio')}`);
@@ -59,19 +56,19 @@ export function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: bo
     trustProxy: trustProxyOf(args),
     keyHeader: args.text('key-header'),
     limitHeader: args.text('limit-header'),
-    maxConnections: args.integer('max-connections'),
+    maxConnections: args.integer('max-connections', 1),
     idleTimeout: timeOf(args, 'idle-timeout'),
     keepAlive: timeOf(args, 'keep-alive'),
     page: args.text('page'),
-    maxMessage: args.integer('max-message'),
-    maxKey: args.integer('max-key'),
-    maxCost,
+    maxMessage: args.integer('max-message', 1),
+    maxKey: args.integer('max-key', 1),
+    maxCost: args.integer('max-cost', 1),
     requestPolicies: args.integer('request-policies'),
     shadow: args.has('shadow'),
     metrics: { nearRatio, topKeys: args.integer('top-keys') },
     otlp: otlpOf(args, env),
     traces: tracesOf(args, env),
-    ...observeOf(args),
+    ...observeOf(args, log),
     watch: !args.has('no-watch'),
     log,
   };
@@ -82,12 +79,7 @@ export function listenersOf(args: Args, env: NodeJS.ProcessEnv, log: Log): Serve
   const named = LISTENER_NAMES.filter((name) => args.address(name) !== undefined);
   const opened = (named.length > 0 ? named : LISTENER_NAMES).map((name) => {
     const address = args.address(name) ?? { host: '127.0.0.1', port: PORTS[name] };
-    const given = args.text(name) ?? '';
-    if (/^:?\d+$/.test(given))
-      log.warn('no host given, so only this machine can connect; for all interfaces, use 0.0.0.0:PORT', {
-        listener: name,
-        given,
-      });
+    warnWithoutHost(args, name, name, log);
     return [name, { address, tokens: tokensOf(name, args, env, log) }] as const;
   });
   return Object.fromEntries(opened);

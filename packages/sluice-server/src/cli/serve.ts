@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readArgs } from './args.ts';
 import type { Log } from '../log.ts';
-import { type RunningServer, startServer } from '../server.ts';
+import { startServer } from '../server.ts';
+import type { RunningServer } from '../server-options.ts';
 import { SERVE_FLAGS } from './serve-flags.ts';
 import { millisOf, serverOptions } from './serve-options.ts';
 

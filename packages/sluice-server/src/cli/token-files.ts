@@ -1,7 +1,7 @@
 /** Reads tokens from files or environment variables. */
 import { readFileSync } from 'node:fs';
 import type { Log } from '../log.ts';
-import type { ListenerName } from '../server.ts';
+import type { ListenerName } from '../server-options.ts';
 import { parseTokens } from '../config/tokens.ts';
 import { UsageError } from '../config/usage-error.ts';
 import type { Token } from '../listeners/grants.ts';

@@ -5,6 +5,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import { nextTurn } from '../core/slices.ts';
+import { hashOf } from './config-hash.ts';
 import { type ConfigFile, type ConfigOptions, parseConfig } from './config.ts';
 import { type Config, ConfigError, type Domain, type Fault, type LimitConfig } from './model.ts';
 import { unpacked } from './pack.ts';
@@ -24,16 +25,26 @@ export interface Piece {
   /** Pairs of name and domain, as returned by `packed`. */
   readonly domains?: unknown;
   readonly faults?: readonly Fault[];
-  readonly isLast?: true;
+  /** Hash of the configuration. Only the last piece contains it. */
+  readonly hash?: string;
 }
 
-/** Same as `parseConfig`, but in a worker thread. Rejects with a ConfigError that lists all faults of all files. */
+export interface Parsed {
+  readonly config: Config;
+  /** Hash of the configuration, which would block the event loop for a while if it were computed in the main thread. */
+  readonly hash: string;
+}
+
+/** Same as `parseConfig` and `hashOf`, but in a worker thread. Rejects with a ConfigError that lists all faults of all files. */
 export async function parseInWorker(
   files: readonly ConfigFile[],
   options: ConfigOptions = {},
-): Promise<Config> {
+): Promise<Parsed> {
   // Node 20 cannot run a worker from a TypeScript file. When running from source, as tests do, parse in this thread.
-  if (import.meta.url.endsWith('.ts')) return parseConfig(files, options);
+  if (import.meta.url.endsWith('.ts')) {
+    const config = parseConfig(files, options);
+    return { config, hash: hashOf(config) };
+  }
   const job: Job = { files, options };
   const worker = new Worker(new URL('./parse-worker.js', import.meta.url), { workerData: job });
   worker.unref();
@@ -45,7 +56,7 @@ export async function parseInWorker(
       if (piece.faults !== undefined) throw new ConfigError(piece.faults);
       for (const [name, limit] of pairsIn<LimitConfig>(piece.limits)) limits.set(name, limit);
       for (const [name, domain] of pairsIn<Domain>(piece.domains)) domains.set(name, domain);
-      if (piece.isLast) return { limits, domains };
+      if (piece.hash !== undefined) return { config: { limits, domains }, hash: piece.hash };
       await nextTurn();
     }
   } finally {

@@ -1,6 +1,6 @@
 /** Reloads a core's configuration when its files change. An invalid file changes nothing and is reported once. */
-import { createHash } from 'node:crypto';
 import type { Millis } from 'sluice';
+import { hashOf } from './config-hash.ts';
 import { type ConfigFile, type ConfigOptions, readFiles } from './config.ts';
 import { type Config, ConfigError, showFault } from './model.ts';
 import { parseInWorker } from './parse-in-worker.ts';
@@ -9,7 +9,7 @@ import type { Log } from '../log.ts';
 
 /** State of the configuration in use. */
 export interface Loaded {
-  /** Hash of the files in use. Servers with the same files have the same hash. */
+  /** Hash of the configuration in use. Servers with the same limits have the same hash. */
   readonly hash: string;
   /** When the configuration was loaded, in epoch milliseconds. */
   readonly loadedAt: Millis;
@@ -35,18 +35,18 @@ export function createReloader(
   options: ConfigOptions = {},
 ): Reloader {
   let seen = JSON.stringify(files);
-  let loaded: Loaded = { hash: hashOf(files), loadedAt: Date.now(), error: null };
+  let loaded: Loaded = { hash: hashOf(core.config), loadedAt: Date.now(), error: null };
   /** The most recently requested check. */
   let last = Promise.resolve();
   /** A check that was requested but has not started yet. Further requests for a check share it until it starts. */
   let waiting: { always: boolean } | undefined;
 
   async function reload(changed: readonly ConfigFile[]): Promise<void> {
-    const config = await parseInWorker(changed, options);
+    const { config, hash } = await parseInWorker(changed, options);
     await core.reload(config);
     core.metrics.reloaded(true);
-    loaded = { hash: hashOf(changed), loadedAt: Date.now(), error: null };
-    log.info('configuration loaded', { ...sizes(config), hash: loaded.hash });
+    loaded = { hash, loadedAt: Date.now(), error: null };
+    log.info('configuration loaded', { ...sizes(config), hash });
     onChange();
   }
 
@@ -99,12 +99,6 @@ function errorOf(error: unknown): string {
   if (!(error instanceof ConfigError)) return String(error);
   const [first, ...more] = error.faults.map(showFault);
   return more.length === 0 ? first : `${first} (and ${more.length} more)`;
-}
-
-/** Hashes the contents of the files, but not their names, which may differ between servers. */
-function hashOf(files: readonly ConfigFile[]): string {
-  const texts = JSON.stringify(files.map(({ text }) => text));
-  return createHash('sha256').update(texts).digest('hex').slice(0, 12);
 }
 
 export function sizes({ limits, domains }: Config): Record<string, number> {

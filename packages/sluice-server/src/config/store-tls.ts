@@ -1,6 +1,6 @@
 /** Reads the certificates for a TLS connection to Redis. */
 import { readFileSync } from 'node:fs';
-import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { createSecureContext } from 'node:tls';
 import { UsageError } from './usage-error.ts';
 
 /** Paths of PEM files for the TLS connection to Redis. */
@@ -17,7 +17,7 @@ export interface StoreTlsFiles {
 export function readStoreTls(
   url: string,
   { ca, cert, key }: StoreTlsFiles = {},
-): Pick<SecureContextOptions, 'ca' | 'cert' | 'key'> {
+): { readonly ca?: string; readonly cert?: string; readonly key?: string } {
   if (ca === undefined && cert === undefined && key === undefined) return {};
   if (/^postgres(ql)?:/.test(url))
     throw new UsageError(

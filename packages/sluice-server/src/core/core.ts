@@ -107,6 +107,8 @@ export interface Core extends CoreVerbs {
   readonly store: Store;
   /** The configuration in use. */
   readonly config: Config;
+  /** Whether all limits are in shadow mode, in which they are evaluated and counted but never deny a request. */
+  readonly isShadow: boolean;
   /** Counters of everything decided so far. */
   readonly metrics: Metrics;
   /**
@@ -275,6 +277,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
     keepsKeys,
     store: measured,
     metrics,
+    isShadow,
     get config() {
       return current.config;
     },

@@ -44,7 +44,9 @@ export function audited<T>(log: Log, action: Action, act: () => MaybePromise<T>)
 type Outcome = 'done' | 'forbidden' | 'failed';
 
 function outcomeOf(error: unknown): Outcome {
-  return error instanceof Forbidden ? 'forbidden' : 'failed';
+  if (!(error instanceof Forbidden)) return 'failed';
+  error.isAudited = true;
+  return 'forbidden';
 }
 
 /** Writes the log line of an action. The line contains the token's name, never the token itself. */
@@ -75,5 +77,5 @@ export function auditRefusal(
   requestIdOf: () => string | undefined = () => undefined,
 ): void {
   if (!(error instanceof Forbidden) || error.verb === undefined || !isAdminVerb(error.verb)) return;
-  audit(log, { listener, verb: error.verb, grant: error.grant, requestId: requestIdOf() }, 'forbidden');
+  audit(log, { listener, verb: error.verb, grant: error.grant, requestId: requestIdOf() }, outcomeOf(error));
 }

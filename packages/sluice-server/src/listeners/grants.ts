@@ -126,6 +126,8 @@ export class Forbidden extends Error {
   readonly grant: Grant;
   /** The verb that the client may not use. Undefined if the client was refused because of the limit. */
   readonly verb: TokenVerb | undefined;
+  /** Whether the audit log contains a line about this refusal, so that the request log needs none. */
+  isAudited = false;
 
   constructor(message: string, grant: Grant, verb?: TokenVerb) {
     super(message);

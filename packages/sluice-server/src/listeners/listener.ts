@@ -55,6 +55,8 @@ export interface ListenerOptions {
   readonly tracer?: Tracer | undefined;
   /** Returns whether load balancers should send requests to this server. False while the server starts and while it drains. */
   readonly isHealthy: () => boolean;
+  /** Returns whether the store answers, for /readyz; HTTP only. Default: it always answers. */
+  readonly isStoreReady?: (() => Promise<boolean>) | undefined;
   /** Whether to accept hits from the library's store `remote`; HTTP only. Default false. */
   readonly remote?: boolean | undefined;
   /** Header with the key of a request to /v1/forward-auth; HTTP only. */

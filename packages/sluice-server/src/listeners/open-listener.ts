@@ -1,6 +1,6 @@
 /** Opens the listeners of a server. */
 import type { Core } from '../core/core.ts';
-import type { ListenerName, ServerOptions } from '../server.ts';
+import type { ListenerName, ServerOptions } from '../server-options.ts';
 import { createAttempts } from './auth-attempts.ts';
 import { openHttp } from './http/http.ts';
 import {
@@ -10,12 +10,21 @@ import {
   type OpenListener,
   showAddress,
 } from './listener.ts';
+import { listenError } from './listen-error.ts';
 import { openResp } from './resp/resp.ts';
 
 /** Options that differ between the listeners of a server, or that the server's own options do not contain. */
 type OwnOptions = Pick<
   ListenerOptions,
-  'address' | 'tokens' | 'tls' | 'live' | 'tracer' | 'isHealthy' | 'onConnection' | 'requestLog'
+  | 'address'
+  | 'tokens'
+  | 'tls'
+  | 'live'
+  | 'tracer'
+  | 'isHealthy'
+  | 'isStoreReady'
+  | 'onConnection'
+  | 'requestLog'
 >;
 
 /** The function that opens the listener of each protocol. */
@@ -26,12 +35,8 @@ export const LISTENERS: Readonly<Record<ListenerName, OpenListener>> = {
   resp: openResp,
 };
 
-/** A frequent route of each listener and its usual code, whose counter is exported from the start. */
-const FIRST_ANSWER: Readonly<Record<ListenerName, readonly [route: string, code: string]>> = {
-  http: ['/v1/take', '200'],
-  grpc: ['ShouldRateLimit', 'OK'],
-  resp: ['throttle', 'ok'],
-};
+/** The names of the listeners in messages. */
+const NAMES: Readonly<Record<ListenerName, string>> = { http: 'HTTP', grpc: 'gRPC', resp: 'RESP' };
 
 /** Opens a listener and logs its address. */
 export async function openListener(
@@ -47,7 +52,6 @@ export async function openListener(
   const bounds = { maxMessage, maxKey, maxConnections, idleTimeout, keepAlive };
   // Each listener counts attempts separately, because guessing the tokens of one listener must not lock clients out of another.
   const attempts = createAttempts(trustProxy);
-  core.metrics.answered(name, ...FIRST_ANSWER[name], 0, 0);
   const listener = await LISTENERS[name](core, {
     ...own,
     ...bounds,
@@ -59,6 +63,8 @@ export async function openListener(
     limitHeader,
     page,
     log,
+  }).catch((error: unknown) => {
+    throw listenError(error, NAMES[name], name, own.address);
   });
   const address = showAddress(listener.address);
   log.info('listening', {

@@ -6,7 +6,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { Log } from '../log.ts';
 
 /** Why a request was refused. */
-export type RefusalReason = 'unauthorized' | 'forbidden' | 'unknown-limit';
+export type RefusalReason = 'unauthorized' | 'forbidden' | 'unknown-limit' | 'invalid';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -34,6 +34,7 @@ export function createRequestLog(log: Log, denials = 0): RequestLog {
     unauthorized: linesPerSecond(REFUSALS),
     forbidden: linesPerSecond(REFUSALS),
     'unknown-limit': linesPerSecond(REFUSALS),
+    invalid: linesPerSecond(REFUSALS),
   };
   const nextDenial = linesPerSecond(denials);
   // The secret keeps keys such as addresses from being found by hashing all candidates.

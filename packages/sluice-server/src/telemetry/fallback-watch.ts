@@ -2,7 +2,7 @@
 import type { Decision, Millis } from 'sluice';
 import type { Log } from '../log.ts';
 
-/** Minimum time between two log lines that say that a fallback answers, because a slow store may change its state often. */
+/** Minimum time between two log lines about the same fallback answer, because a slow store may change its state often. */
 const QUIET: Millis = 10_000;
 
 /** Knows whether a fallback currently answers instead of the store. */
@@ -23,20 +23,30 @@ export interface FallbackWatchOptions {
   readonly onFailureOf: (limit: string) => string;
 }
 
+/** What happens to requests without the store, by the answer that `onFailureOf` returns. */
+const EFFECTS: Readonly<Record<string, string>> = {
+  local: 'this server decides alone, so servers that share the store may together exceed the limit',
+  allow: 'all requests are allowed',
+  deny: 'all requests are denied',
+};
+
 export function watchFallback({ log, isStoreUp, onFailureOf }: FallbackWatchOptions): FallbackWatch {
   let since: Millis | undefined;
-  let loggedAt = -Infinity;
-  /** Whether the log says that a fallback answers. */
-  let isLogged = false;
+  /** When a line about each answer was last logged. Limits may have different answers. */
+  const loggedAt = new Map<string, Millis>();
+  /** The answers that the log mentions since the store stopped answering. */
+  const logged = new Set<string>();
 
-  function begin(limit: string): void {
-    since = performance.now();
-    if (since - loggedAt < QUIET) return;
-    loggedAt = since;
-    isLogged = true;
-    log.warn('not enforcing shared limits: a fallback answers instead of the store', {
+  function report(limit: string): void {
+    const now = performance.now();
+    since ??= now;
+    const onFailure = onFailureOf(limit);
+    if (logged.has(onFailure) || now - (loggedAt.get(onFailure) ?? -Infinity) < QUIET) return;
+    loggedAt.set(onFailure, now);
+    logged.add(onFailure);
+    log.warn(`the store does not answer: ${EFFECTS[onFailure] ?? 'a fallback answers'}`, {
       limit,
-      onFailure: onFailureOf(limit),
+      onFailure,
     });
   }
 
@@ -44,8 +54,8 @@ export function watchFallback({ log, isStoreUp, onFailureOf }: FallbackWatchOpti
     if (since === undefined) return;
     const after = Math.round(performance.now() - since);
     since = undefined;
-    if (isLogged) log.info('enforcing shared limits again: the store answers', { after });
-    isLogged = false;
+    if (logged.size > 0) log.info('enforcing shared limits again: the store answers', { after });
+    logged.clear();
   }
 
   return {
@@ -53,9 +63,8 @@ export function watchFallback({ log, isStoreUp, onFailureOf }: FallbackWatchOpti
       return since !== undefined;
     },
     decided(limit, source) {
-      if (source === 'fallback') {
-        if (since === undefined) begin(limit);
-      } else if (since !== undefined && source === 'store' && isStoreUp()) end();
+      if (source === 'fallback') report(limit);
+      else if (since !== undefined && source === 'store' && isStoreUp()) end();
     },
     storeIsBack() {
       if (isStoreUp()) end();

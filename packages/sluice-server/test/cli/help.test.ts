@@ -27,6 +27,16 @@ describe('help', () => {
     },
   );
 
+  test('of `sluice serve` has no line of more than 100 characters', async () => {
+    const [, printed] = await sluice('serve', '--help');
+    expect(Math.max(...printed.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
+  });
+
+  test('of `sluice serve` shows both flags that TLS needs', async () => {
+    const [, printed] = await sluice('serve', '--help');
+    for (const flag of ['tls-cert', 'tls-key']) expect(printed).toContain(`  --${flag} FILE`);
+  });
+
   test('with --all shows every flag of the command', async () => {
     const [, printed] = await sluice('serve', '--help', '--all');
     const missing = Object.keys(SERVE_FLAGS).filter((flag) => !printed.includes(`  --${flag} `));
@@ -34,6 +44,13 @@ describe('help', () => {
     expect((await sluice('serve', '--help'))[1]).not.toContain('--max-message');
     expect((await sluice('help', 'serve'))[1]).toBe((await sluice('serve', '--help'))[1]);
   });
+});
+
+test.each(['help nope', 'nope --help', 'nope'])('sluice %s reports the unknown command', async (command) => {
+  expect(await sluice(...command.split(' '))).toEqual([
+    2,
+    "sluice: unknown command 'nope'. Run `sluice --help` for usage.\n",
+  ]);
 });
 
 describe('every flag whose value is a duration', () => {

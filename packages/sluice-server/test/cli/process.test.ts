@@ -140,7 +140,7 @@ describe('sluice check and sluice serve', () => {
   ])('exit with code 2 for the invalid arguments %j', async (args) => {
     const { output, gone } = run(...args);
     expect(await gone).toBe(2);
-    expect(output()).toMatch(/^sluice: .+\. Run `sluice --help` for usage\.\n$/);
+    expect(output()).toMatch(/^sluice: .+[.?] Run `sluice( \w+)? --help( --all)?` for usage\.\n$/);
   });
 
   test('serve exits with a short message for an invalid file, a port in use or an invalid store', async () => {
@@ -150,6 +150,7 @@ describe('sluice check and sluice serve', () => {
       [1, '--config', temporaryFile('limits: { a: 1/x }')],
       [1, '--config', good, '--http', `127.0.0.1:${port}`],
       [1, '--config', good, '--grpc', `127.0.0.1:${port}`],
+      [1, '--config', good, '--probe-http', `127.0.0.1:${port}`],
       [2, '--config', good, '--store', 'mysql://x'],
       [2, '--config', good, '--store', 'memory', '--leased', '4'],
     ] as const) {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Flags, readArgs } from '../../src/cli/args.ts';
 import { main } from '../../src/cli/cli.ts';
+import { observeOf } from '../../src/cli/observe-flags.ts';
 import { SERVE_FLAGS } from '../../src/cli/serve-flags.ts';
 import { listenersOf, serverOptions } from '../../src/cli/serve-options.ts';
 import { createLog } from '../../src/log.ts';
@@ -39,6 +40,11 @@ describe('sluice serve', () => {
     [['--leased', '0', '--store', 'redis://127.0.0.1:1'], '--leased must be at least 1'],
     [['--drain-timeout', 'soon'], '--drain-timeout must be a duration such as 10s or 5m; got soon'],
     [['--keep-alive', '5'], '--keep-alive must be a duration'],
+    [['--max-connections', '0'], '--max-connections must be at least 1; got 0'],
+    [['--max-key', '0'], '--max-key must be at least 1; got 0'],
+    [['--max-cost', '0'], '--max-cost must be at least 1; got 0'],
+    [['--http', ''], '--http must not be empty'],
+    [['--store', ''], '--store must not be empty'],
     [['--http-token-file', '/no/such/file'], '--http-token-file: ENOENT'],
     [['--admin-token-file', '/dev/null'], '--admin-token-file: /dev/null contains no token'],
   ])('rejects %j and names the flag', async (args, message) => {
@@ -56,6 +62,48 @@ describe('sluice serve', () => {
     },
   );
 
+  test.each(['http', 'admin', 'grpc', 'resp'].map((name) => `SLUICE_${name.toUpperCase()}_TOKEN_FILE`))(
+    'does not start with an empty %s, which would open the listener to everyone',
+    (variable) => {
+      expect(() => readArgs([], SERVE_FLAGS, { [variable]: '' })).toThrow(`${variable} must not be empty`);
+    },
+  );
+
+  test('does not start with an empty SLUICE_TLS_CLIENT_CA, which would accept clients without a certificate', () => {
+    expect(() => readArgs([], SERVE_FLAGS, { SLUICE_TLS_CLIENT_CA: '' })).toThrow(
+      'SLUICE_TLS_CLIENT_CA must not be empty',
+    );
+  });
+
+  test('ignores every other empty environment variable, as if it were not set', () => {
+    const flags = Object.keys(SERVE_FLAGS).filter((flag) => SERVE_FLAGS[flag]?.rejectsEmpty !== true);
+    const env = Object.fromEntries(
+      flags.map((flag) => [`SLUICE_${flag.toUpperCase().replaceAll('-', '_')}`, '']),
+    );
+    expect(flags.flatMap((flag) => readArgs([], SERVE_FLAGS, env).all(flag))).toEqual([]);
+    expect(flags.length).toBeGreaterThan(40);
+    const { log: _, ...plain } = serverOptions(readArgs(['--config', 'a'], SERVE_FLAGS), {}, false);
+    const { log: __, ...given } = serverOptions(readArgs(['--config', 'a'], SERVE_FLAGS, env), {}, false);
+    expect(given).toEqual(plain);
+  });
+
+  test('says that --config is missing if SLUICE_CONFIG is empty', async () => {
+    vi.stubEnv('SLUICE_CONFIG', '');
+    const [code, printed] = await sluice('serve');
+    expect([code, printed]).toEqual([2, expect.stringContaining('--config is required')]);
+  });
+
+  test('names the flag that is most similar to an unknown flag', async () => {
+    const hint = 'Run `sluice serve --help --all` for usage.\n';
+    for (const [flag, message] of [
+      ['--htp', `unknown flag '--htp'. Did you mean --http? ${hint}`],
+      ['--max-conections=5', `unknown flag '--max-conections'. Did you mean --max-connections? ${hint}`],
+      ['--bananas', `unknown flag '--bananas'. ${hint}`],
+      ['-p', `unknown flag '-p'. ${hint}`],
+    ] as const)
+      expect(await sluice('serve', flag)).toEqual([2, `sluice: ${message}`]);
+  });
+
   test('names the folder that contains no configuration', async () => {
     const folder = join(temporaryFolder(), 'limits.d');
     mkdirSync(folder);
@@ -69,6 +117,12 @@ describe('sluice serve', () => {
         `use 0.0.0.0:PORT","listener":"http","given":"${given}"`,
       );
     expect(opened(['--http', '127.0.0.1:8080', '--grpc', '[::]:8081']).lines).toEqual([]);
+    const lines: string[] = [];
+    const log = createLog((line) => lines.push(line));
+    observeOf(readArgs(['--probe-http', ':8082'], SERVE_FLAGS), log);
+    expect(lines.join('')).toContain('use 0.0.0.0:PORT","listener":"probe","given":":8082"');
+    observeOf(readArgs(['--probe-http', '0.0.0.0:8082'], SERVE_FLAGS), log);
+    expect(lines).toHaveLength(1);
   });
 
   test('warns that --shadow does not apply to hits of remote stores', () => {
@@ -140,7 +194,7 @@ test('a token file that becomes empty or disappears is logged once, and the prev
   expect(lines).toEqual([expect.stringContaining('the token file is valid again')]);
 });
 
-test('servers with different files have different hashes in the log and in /metrics', async () => {
+test('servers with different limits have different hashes in the log and in /metrics', async () => {
   const hashOf = (text: string): string | undefined =>
     /sluice_config_info\{hash="(\w{12})"\} 1/.exec(text)?.[1];
   const same = await Promise.all([1, 2].map(() => serving('limits: { a: 5/h gcra }')));

@@ -311,8 +311,19 @@ describe('sluice top', () => {
     expect(printed()).not.toMatch(/ -\d/);
   });
 
-  test('reports a server that cannot be reached', async () => {
-    expect((await sluice('top', 'http://127.0.0.1:1', '--times', '1'))[0]).toBe(2);
+  test('exits with code 1 and says what to do if it cannot get the metrics', async () => {
+    const failing = async (url: string) => sluice('top', url, '--times', '1');
+    const port = await freePort();
+    expect(await failing(`http://127.0.0.1:${port}`)).toEqual([
+      1,
+      `sluice: cannot reach http://127.0.0.1:${port}: Error: connect ECONNREFUSED 127.0.0.1:${port}. Check that the server is running, and pass the URL of its HTTP listener.\n`,
+    ]);
+    const http = { address: { host: '127.0.0.1', port: 0 }, tokens: () => ['secret'] };
+    const { url } = await serving('limits: { a: 2/h }', { listeners: { http } });
+    expect(await failing(url)).toEqual([
+      1,
+      expect.stringContaining(`${url} responded with status 401. Pass a token`),
+    ]);
   });
 });
 

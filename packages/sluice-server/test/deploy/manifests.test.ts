@@ -2,6 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DCLinter } from 'dclint';
 import * as apps from 'kubernetes-models/apps/v1';
 import * as autoscaling from 'kubernetes-models/autoscaling/v2';
 import * as networking from 'kubernetes-models/networking.k8s.io/v1';
@@ -10,7 +11,7 @@ import * as core from 'kubernetes-models/v1';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { root } from '../../../test-support/src/packed.ts';
-import { started, take, temporaryFolder } from '../serving.ts';
+import { started, take, temporaryFile, temporaryFolder } from '../serving.ts';
 
 const read = (path: string): string => readFileSync(join(root, 'deploy', path), 'utf8');
 
@@ -65,6 +66,20 @@ test('probes use ports that the image listens on', () => {
   expect(new Set(ports.values())).toEqual(new Set(exposed));
   for (const probe of [container?.startupProbe, container?.readinessProbe, container?.livenessProbe])
     expect(ports.get(String(probe?.httpGet?.port))).toBe(8082);
+});
+
+test('the compose file is valid by the Compose specification', () => {
+  const linter = new DCLinter({ rules: {}, quiet: true, debug: false, exclude: [] });
+  /** The faults of a file, without those that the linter considers bad style. */
+  function faultsOf(file: string): string[] {
+    // The package's types do not say what the result is.
+    const results = linter.lintFiles([file], false) as { messages: { rule: string; message: string }[] }[];
+    const messages = results.flatMap((result) => result.messages);
+    return messages.filter(({ rule }) => rule.startsWith('invalid-')).map(({ message }) => message);
+  }
+  expect(faultsOf(join(root, 'deploy/compose.yaml'))).toEqual([]);
+  const misspelled = temporaryFile(read('compose.yaml').replace('read_only:', 'readonly:'), 'compose.yaml');
+  expect(faultsOf(misspelled)).toEqual([expect.stringContaining('must NOT have additional properties')]);
 });
 
 test('the compose file starts both services read-only, and Redis is healthy first', () => {

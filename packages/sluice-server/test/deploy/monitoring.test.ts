@@ -1,7 +1,8 @@
 /** Checks the dashboard and the alert rules of deploy/monitoring against the metrics of real servers. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { redisServer } from 'sluice-test-support/redis/server.ts';
 import { expect, inject, test } from 'vitest';
 import { root } from '../../../test-support/src/packed.ts';
@@ -38,6 +39,26 @@ test('the generated files are up to date, and promtool accepts the rules', () =>
     stdio: 'pipe',
   });
   execFileSync('promtool', ['check', 'rules', RULES], { stdio: 'pipe' });
+});
+
+test('promtool accepts the expression of each panel of the dashboard', () => {
+  const { panels } = JSON.parse(readFileSync(join(root, 'deploy/monitoring/dashboard.json'), 'utf8')) as {
+    panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
+  };
+  const rules = panels.flatMap(({ targets }, panel) =>
+    // Grafana replaces the variable before it sends the query.
+    targets.map(({ expr }, i) => ({
+      record: `panel:${panel}:${i}`,
+      expr: expr.replaceAll('$__rate_interval', '5m'),
+    })),
+  );
+  expect(rules.length).toBeGreaterThanOrEqual(panels.length);
+  const check = (all: typeof rules) => {
+    const file = temporaryFile(JSON.stringify({ groups: [{ name: 'panels', rules: all }] }));
+    return spawnSync('promtool', ['check', 'rules', file], { encoding: 'utf8' });
+  };
+  expect(check(rules)).toMatchObject({ status: 0, stdout: expect.stringContaining(`${rules.length} rules`) });
+  expect(check([{ record: 'a', expr: 'rate(b[5m]' }]).status).not.toBe(0);
 });
 
 test('the dashboard and the rules use only metrics that the server exports', async () => {
@@ -80,6 +101,53 @@ test('alerts fire when the store is down and a fallback answers', async () => {
   await expect.poll(isDown).toBe(true);
   const alerts = withoutLag(firing([[await scrape(server)]], 5));
   expect(alerts).toEqual(['SluiceStoreDown', 'SluiceFallbackActive']);
+});
+
+test('an alert fires when Prometheus cannot scrape a server', async () => {
+  const server = await serving(LIMITS);
+  /** Adds the series that Prometheus creates for each server of the job sluice. */
+  const asPrometheus = async (): Promise<Scrape> => {
+    try {
+      const { text, at } = await scrape(server);
+      return { text: `${text}up{job="sluice"} 1\n`, at };
+    } catch {
+      return { text: 'up{job="sluice"} 0\n', at: Date.now() };
+    }
+  };
+  const before = await asPrometheus();
+  expect(withoutLag(firing([[before]], 5))).toEqual([]);
+  await server.drain();
+  expect(withoutLag(firing([[before, await asPrometheus()]], 5))).toEqual(['SluiceTargetDown']);
+});
+
+test('alerts fire when the store denies the server its commands, and requests get an error', async () => {
+  const redis = await redisServer();
+  const server = await serving(LIMITS, {
+    store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '10s' },
+  });
+  let status = 200;
+  await take(server);
+  const control = new Redis(redis.port);
+  await control.call('ACL', 'SETUSER', 'default', '-@scripting');
+  const scrapes = [await scrape(server)];
+  for (let i = 0; i < 15; i++) {
+    ({ status } = await take(server));
+    scrapes.push(await scrape(server));
+  }
+  expect(status).toBe(503);
+  expect(withoutLag(firing([scrapes], 14))).toEqual(['SluiceStoreErrors', 'SluiceServerErrors']);
+  control.disconnect();
+  await redis.stop();
+});
+
+test('an alert fires when the memory store evicts keys', async () => {
+  const server = await serving(LIMITS, { store: { url: 'memory', maxKeys: 10 } });
+  const scrapes = [await scrape(server)];
+  for (let i = 0; i < 10; i++) {
+    for (let key = 0; key < 20; key++) await take(server, `key ${i} ${key}`);
+    scrapes.push(await scrape(server));
+  }
+  expect(withoutLag(firing([scrapes], 9))).toEqual(['SluiceEvictions']);
 });
 
 test('an alert fires when most takes are denied', async () => {

@@ -73,6 +73,58 @@ describe('a refused request', () => {
     ]);
   });
 
+  test('that is invalid is logged with the reason, but without values that may be keys', async () => {
+    const server = await serving(LIMITS, {
+      listeners: { http: { address: LOCAL }, grpc: { address: LOCAL } },
+      keyHeader: 'X-Real-IP',
+    });
+    const withoutKey = await fetch(`${server.url}/v1/forward-auth?limit=login`);
+    expect(withoutKey.status).toBe(400);
+    await server.post('/v1/take', { limit: 'login', key: ['alice'] });
+    await server.post('/v1/take', '{"key":"alice');
+    expect(
+      (
+        await server.post(
+          '/v1/take',
+          Array.from({ length: 1001 }, () => 'alice'),
+        )
+      ).status,
+    ).toBe(413);
+    const client = clientOf(server.addresses.grpc?.port ?? 0, RATE_LIMIT);
+    await expect(client.call('ShouldRateLimit', { domain: 'edge' })).rejects.toThrow('INVALID_ARGUMENT');
+    expect(linesOf(server, 'request refused')).toMatchObject([
+      {
+        level: 'warn',
+        listener: 'http',
+        reason: 'invalid',
+        path: '/v1/forward-auth',
+        detail: 'key is missing; add key=… to the query, or send the header X-Real-IP',
+        requestId: withoutKey.headers.get('x-request-id'),
+      },
+      { reason: 'invalid', detail: 'key must be a string' },
+      { reason: 'invalid', detail: 'the body is not valid JSON' },
+      { reason: 'invalid', path: '/v1/take' },
+      { reason: 'invalid', listener: 'grpc' },
+    ]);
+    expect(server.lines.join('')).not.toContain('alice');
+  });
+
+  test('is logged only once if it was an admin action, which writes a line of its own', async () => {
+    const limited = { token: 'ops', name: 'ops', verbs: ['reset' as const], limits: ['other'] };
+    const listener = { address: LOCAL, tokens: () => [...secret(), limited] };
+    const server = await serving(LIMITS, { listeners: { http: listener, resp: listener } });
+    const body = { limit: 'login', key: 'alice' };
+    for (const token of ['reader', 'ops'])
+      expect((await server.post('/v1/reset', body, bearer(token))).status).toBe(403);
+    const port = server.addresses.resp?.port ?? 0;
+    for (const token of ['reader', 'ops'])
+      await talk(port, command('AUTH', token), command('THROTTLE.RESET', 'alice', 'login'));
+    expect(linesOf(server, 'admin action')).toMatchObject(
+      ['http', 'http', 'resp', 'resp'].map((name) => ({ listener: name, outcome: 'forbidden' })),
+    );
+    expect(linesOf(server, 'request refused')).toEqual([]);
+  });
+
   test('is not logged if too many are refused in the same second, and the next line says how many were left out', () => {
     const lines: string[] = [];
     const log = createRequestLog(createLog((line) => lines.push(line)));

@@ -255,10 +255,12 @@ test('a token with the verb store can decide, and its resets and blocks are logg
   const limiter = limiterOn(url, 'audited');
   expect((await limiter.take('a')).remaining).toBe(2);
   await limiter.block('a', '1h');
+  await limiter.unblock('a');
   await limiter.reset('b');
   const actions = lines.map((line) => JSON.parse(line)).filter(({ message }) => message === 'admin action');
   expect(actions.map(({ verb, by, limit, key }) => [verb, by, limit, key])).toEqual([
     ['block', 'worker', 'audited', 'a'],
+    ['unblock', 'worker', 'audited', 'a'],
     ['reset', 'worker', 'audited', 'b'],
   ]);
 });

@@ -60,6 +60,7 @@ describe('the metrics of a server', () => {
     expect(text).not.toContain('edge.user');
     expect(seriesValue(text, 'sluice_store_errors_total{fault="deadline"}')).toBe(0);
     expect(seriesValue(text, 'sluice_requests_total{listener="http",route="/v1/take",code="200"}')).toBe(0);
+    expect(text).not.toContain('limit="cl.throttle"');
     expect(seriesValue(text, 'sluice_evictions_total')).toBe(0);
     const hash = /sluice_config_info\{hash="(\w+)"\} 1/.exec(text)?.[1];
     writeFileSync(file, 'limits: { signup: 1/h }');
@@ -69,6 +70,60 @@ describe('the metrics of a server', () => {
     expect(seriesValue(next, 'sluice_config_last_reload_successful')).toBe(1);
     expect(next).toMatch(/sluice_config_info\{hash="\w+"\} 1/);
     expect(next).not.toContain(`hash="${hash}"`);
+  });
+
+  test('contain the counters of all routes and answers from the start, and their number is bounded', async () => {
+    const local = { address: { host: '127.0.0.1', port: 0 } };
+    const server = await serving(LIMITS, {
+      listeners: { http: local, grpc: local, resp: local },
+      remote: true,
+      requestPolicies: 1,
+    });
+    const text = server.core.metrics.text();
+    for (const [listener, route, code] of [
+      ['http', '/v1/take', '503'],
+      ['http', '/v1/take', '401'],
+      ['http', '/v1/refund', '404'],
+      ['http', '/v1/take-many', '413'],
+      ['http', '/v1/forward-auth', '400'],
+      ['http', '/v1/hits', '503'],
+      ['http', '/json', '429'],
+      ['http', '/v1/limits', '403'],
+      ['http', '/readyz', '503'],
+      ['http', 'none', '404'],
+      ['grpc', 'ShouldRateLimit', 'UNAVAILABLE'],
+      ['grpc', 'ShouldRateLimit', 'UNAUTHENTICATED'],
+      ['resp', 'throttle', 'error'],
+      ['resp', 'unknown', 'error'],
+    ])
+      expect(
+        seriesValue(text, `sluice_requests_total{listener="${listener}",route="${route}",code="${code}"}`),
+      ).toBe(0);
+    for (const limit of ['cl.throttle', 'policies'])
+      expect(seriesValue(text, `sluice_decisions_total{limit="${limit}",outcome="denied"}`)).toBe(0);
+    expect(text.match(/^sluice_requests_total\{/gm)?.length).toBeLessThan(300);
+    // No request was answered yet.
+    expect(text.match(/^sluice_requests_total\{.* [1-9]/m)).toBeNull();
+    expect(seriesValue(text, 'sluice_request_duration_seconds_count{listener="http"}')).toBe(0);
+  });
+
+  test('answer only with statuses that were declared', async () => {
+    const server = await serving(LIMITS, { adminTokens: () => ['boss'] });
+    const declared = new Set(server.core.metrics.text().match(/^sluice_requests_total\{[^}]*\}/gm));
+    const take = { limit: 'login', key: 'alice' };
+    for (const body of [take, take, {}, { limit: 'none', key: 'a' }, 'x'.repeat(2 ** 21)])
+      for (const path of [
+        '/v1/take?status=429',
+        '/v1/take-many?status=429',
+        '/v1/reset',
+        '/v1/hits',
+        '/json',
+      ])
+        await server.post(path, body);
+    for (const path of ['forward-auth?limit=login&key=alice', 'forward-auth?limit=login', 'limits', 'none'])
+      await fetch(`${server.url}/v1/${path}`);
+    const answered = server.core.metrics.text().match(/^sluice_requests_total\{[^}]*\}/gm) ?? [];
+    expect(answered.filter((series) => !declared.has(series))).toEqual([]);
   });
 
   test('contain no key unless --top-keys asks for keys', async () => {

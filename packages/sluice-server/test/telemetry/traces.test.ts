@@ -7,7 +7,7 @@ import { refusal } from '../../src/listeners/resp/answer.ts';
 import type { Command, Session } from '../../src/listeners/resp/command.ts';
 import { spanRecorder } from '../../src/listeners/resp/trace.ts';
 import { createLog } from '../../src/log.ts';
-import type { ServerOptions } from '../../src/server.ts';
+import type { ServerOptions } from '../../src/server-options.ts';
 import { tracesOf, TELEMETRY_FLAGS } from '../../src/cli/telemetry-flags.ts';
 import { createSpanPusher } from '../../src/telemetry/traces/push.ts';
 import { createTracer, type Span } from '../../src/telemetry/traces/tracer.ts';

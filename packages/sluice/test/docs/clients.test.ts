@@ -1,13 +1,14 @@
 /**
  * Runs the clients in examples/clients against a server, and checks that they print what their comments promise (`→ text`) and that
  * docs/guides/other-languages.md shows their code. Needs the build, python3, curl and redis-cli. The Go client runs if Go is
- * installed.
+ * installed; its syntax is always checked.
  */
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { format } from '@wasm-fmt/gofmt';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { root } from 'sluice-test-support/packed.ts';
 import { reading } from 'sluice-test-support/docs/reading.ts';
@@ -78,6 +79,12 @@ test.each(CLIENTS)(
     expect(anySeconds(stdout.replaceAll(/ +$/gm, '').trim())).toBe(anySeconds(promised.join('\n')));
   },
 );
+
+test('client.go has valid syntax and is formatted by gofmt', () => {
+  const code = textOf('client.go');
+  expect(format(code)).toBe(code);
+  expect(() => format(code.replace(') {', ' {'))).toThrow("missing ','");
+});
 
 const block = reading('docs/guides/other-languages.md');
 

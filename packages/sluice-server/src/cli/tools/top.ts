@@ -2,6 +2,7 @@
 import { type Flags, readArgs } from '../args.ts';
 import type { Output } from '../check.ts';
 import { UsageError } from '../../config/usage-error.ts';
+import { CommandFailure } from '../command-failure.ts';
 import { printable } from './printable.ts';
 import { durationOf } from './duration.ts';
 
@@ -107,12 +108,23 @@ interface Sampling {
 
 async function sampleMetrics(url: string, headers: Record<string, string>): Promise<Sampling> {
   const response = await fetch(new URL('/metrics', url), { headers }).catch((error: unknown) => {
-    throw new UsageError(`cannot reach ${url}: ${String((error as Error).cause ?? error)}`);
+    const reason = String((error as Error).cause ?? error);
+    throw new CommandFailure(
+      `cannot reach ${url}: ${reason}. Check that the server is running, and pass the URL of its HTTP listener.`,
+    );
   });
-  if (!response.ok) throw new UsageError(`${url} responded with status ${response.status}`);
+  if (!response.ok)
+    throw new CommandFailure(`${url} responded with status ${response.status}. ${hintFor(response.status)}`);
   const samples = readMetrics(await response.text());
   const startedAt = samples.find(({ name }) => name === 'process_start_time_seconds')?.value ?? 0;
   return { samples, startedAt, at: Date.now() / 1000 };
+}
+
+/** What to do about a response that is not the metrics of a server. */
+function hintFor(status: number): string {
+  if (status === 401 || status === 403)
+    return 'Pass a token that permits the verb metrics, with --token-file or SLUICE_HTTP_TOKEN.';
+  return 'Pass the URL of the HTTP listener of a Sluice server.';
 }
 
 export async function topCommand(
@@ -143,7 +155,7 @@ export async function topCommand(
       last = now;
       return showTop(now.samples, before?.samples ?? [], seconds, roomFor(process.stdout.rows || ROWS));
     } catch (error) {
-      if (last === undefined || !(error instanceof UsageError)) throw error;
+      if (last === undefined || !(error instanceof CommandFailure)) throw error;
       return `${error.message}\n`;
     }
   }

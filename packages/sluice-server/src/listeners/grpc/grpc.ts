@@ -43,6 +43,10 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
     idleTimeout = IDLE_TIMEOUT,
   } = options;
   const logDenial = requestLog?.denied;
+  core.metrics.declareRoute('grpc', 'ShouldRateLimit', [
+    status[status.OK],
+    ...[...REASONS.keys(), ...FAULTS].map((code) => status[code]),
+  ]);
   const services = loadServices();
   const health = createHealth(isHealthy);
   const server = new Server({
@@ -137,6 +141,7 @@ const REASONS: ReadonlyMap<status, RefusalReason> = new Map([
   [status.UNAUTHENTICATED, 'unauthorized'],
   [status.RESOURCE_EXHAUSTED, 'unauthorized'],
   [status.PERMISSION_DENIED, 'forbidden'],
+  [status.INVALID_ARGUMENT, 'invalid'],
 ]);
 
 /** The id in the call's metadata, which Envoy copies from the request, or a new one. */

@@ -59,6 +59,7 @@ export function forwardAuthRoute(core: Core, options: Options): Route {
   return {
     method: 'GET',
     verb: 'take',
+    statuses: [200, 400, 404, 429, 503],
     isFromProxy: ({ headers }) =>
       [keyHeader, limitHeader].some(
         (name) => name !== undefined && isCustom(name) && headers[name.toLowerCase()] !== undefined,

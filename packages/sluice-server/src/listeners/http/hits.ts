@@ -10,28 +10,35 @@ import { requestIdOf } from '../request-id.ts';
 import { JSON_TYPE } from './reply.ts';
 import type { Route } from './routes.ts';
 
-/**
- * The parts of a valid request body that are read here: the texts of plans, and hits that begin with the index of a plan, a verb
- * and a key.
- */
-type Asked = readonly [plans: readonly string[], hits: readonly (readonly [number, string, string])[]];
+/** The parts of a valid request body that are read here. */
+type Asked = readonly [plans: readonly string[], hits: readonly AskedHit[]];
+/** `span` is the duration of a block. A block of 0 ms ends a block, which is how the library unblocks a key. */
+type AskedHit = readonly [
+  plan: number,
+  verb: string,
+  key: string,
+  cost: unknown,
+  mode: unknown,
+  span: number,
+];
 
 export function hitsRoute({ store }: Core, log: Log): Route {
   const decide = decideRemoteHits(store);
   return {
     method: 'POST',
     verb: 'store',
+    statuses: [200, 400, 413, 503],
     async answer(request, _query, body, grant) {
       // `decide` rejects if the body is invalid.
       const answers = await decide(body);
       const [plans, hits] = body as Asked;
-      for (const [plan, verb, key] of hits)
+      for (const [plan, verb, key, , , span] of hits)
         if (verb === 'block' || verb === 'reset') {
           audit(
             log,
             {
               listener: 'http',
-              verb,
+              verb: verb === 'block' && span === 0 ? 'unblock' : verb,
               grant,
               limit: nameIn(plans[plan]),
               key,

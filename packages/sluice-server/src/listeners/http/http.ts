@@ -16,14 +16,14 @@ import {
 import { drainBacklog } from '../drain-backlog.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
 import { auditRefusal } from '../audit.ts';
-import { type Grant, NO_TOKEN } from '../grants.ts';
+import { Forbidden, type Grant, NO_TOKEN } from '../grants.ts';
 import { knownRequestId, requestIdOf } from '../request-id.ts';
-import { refusalReason } from './refusal-reason.ts';
+import { loggedDetail, refusalReason } from './refusal-reason.ts';
 import { checkAccess, checkOrigin } from './access.ts';
 import { readJson } from './body.ts';
 import { closeConnections, numberOf, sendInDrain, stopListening } from './drain.ts';
 import { HttpProblem, problemReply, type Reply } from './reply.ts';
-import { type Route, routesOf } from './routes.ts';
+import { type Route, routesOf, statusesOf } from './routes.ts';
 import { problemOf } from './v1.ts';
 
 /** Milliseconds that a connection above the maximum stays open, so that its request can be answered with the reason. */
@@ -33,6 +33,9 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
   const { address, tls, log, tracer, maxMessage, requestLog } = options;
   const logDenial = requestLog?.denied;
   const routes = routesOf(core, options);
+  for (const [path, route] of routes)
+    core.metrics.declareRoute('http', path, [...statusesOf(route)].map(String));
+  core.metrics.declareRoute('http', 'none', ['404']);
   let isDraining = false;
 
   /** Answers synchronously if the route answers synchronously. Never throws. */
@@ -70,12 +73,13 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
       const problem = problemOf(error);
       if (problem.cause instanceof Error || problem.body.status === 500)
         log.error('HTTP request failed', { path: name, error: String(problem.cause) });
-      const reason = refusalReason(problem);
+      const isAudited = error instanceof Forbidden && error.isAudited;
+      const reason = isAudited ? undefined : refusalReason(problem);
       if (reason !== undefined)
         requestLog?.refused(reason, () => ({
           listener: 'http',
           path: name,
-          detail: problem.message,
+          detail: loggedDetail(problem),
           client: options.attempts?.clientOf(request),
           requestId: requestIdOf(request),
         }));

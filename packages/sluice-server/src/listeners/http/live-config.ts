@@ -6,24 +6,33 @@ import type { Loaded } from '../../config/reload.ts';
 import { VERSION } from '../../version.ts';
 import { rulesOf } from './rlconfig.ts';
 
-export function liveConfig(config: Config, { loadedAt, error }: Loaded, source: string): object {
+export interface LiveFacts {
+  readonly loaded: Loaded;
+  /** The files that were loaded, as text. */
+  readonly source: string;
+  /** Whether the whole server is in shadow mode. */
+  readonly isShadow: boolean;
+}
+
+export function liveConfig(config: Config, { loaded, source, isShadow }: LiveFacts): object {
   const own = [...config.limits.values()].map(({ name, text: policies, shadow }) => ({
     name,
     policies,
-    shadow,
+    shadow: isShadow || shadow,
   }));
   const rules = rulesOf(config).map(({ label: name, limit, shadow }) => ({
     name,
     policies: showLimit(limit),
-    shadow,
+    shadow: isShadow || shadow,
     descriptor: true,
   }));
   return {
     version: VERSION,
     startedAt: Math.round(performance.timeOrigin),
     source,
-    loadedAt,
-    error,
+    loadedAt: loaded.loadedAt,
+    error: loaded.error,
+    shadow: isShadow,
     limits: [...own, ...rules],
   };
 }

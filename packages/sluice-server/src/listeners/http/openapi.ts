@@ -278,6 +278,8 @@ function get(operationId: string, summary: string, type: string, isOpen = false)
   };
 }
 
+const getOpenText = (id: string, summary: string): object => get(id, summary, 'text/plain', true);
+
 const ENTRY = object({ key: text, value: text }, ['value']);
 const OVERRIDE = object({ requestsPerUnit: { type: 'integer', minimum: 0 }, unit: text });
 const DESCRIPTOR = object(
@@ -325,12 +327,9 @@ export const OPENAPI: string = JSON.stringify({
       },
     },
     '/rlconfig': get('rlconfig', 'The configuration, one line per limit', 'text/plain'),
-    '/healthcheck': get(
-      'healthcheck',
-      'Whether load balancers should send requests here',
-      'text/plain',
-      true,
-    ),
+    '/healthcheck': getOpenText('healthcheck', 'Whether load balancers should send requests here'),
+    '/livez': getOpenText('livez', 'Whether the process runs'),
+    '/readyz': getOpenText('readyz', 'Whether to send requests here; with ?store, also checks the store'),
     '/metrics': get('metrics', 'Metrics for Prometheus', 'text/plain'),
     '/live': get('live', 'Live data for the page of the server, as server-sent events', 'text/event-stream'),
     '/openapi.json': get('openapi', 'This document', 'application/json', true),

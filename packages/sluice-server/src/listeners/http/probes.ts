@@ -8,22 +8,18 @@ import type { MaybePromise } from 'sluice';
 import { EXPOSITION_TYPE } from 'sluice/prometheus';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../telemetry/metrics/metrics.ts';
-import { type Address, REQUEST_TIMEOUT, showAddress } from '../listener.ts';
+import { type Address, isLoopback, REQUEST_TIMEOUT, showAddress } from '../listener.ts';
+import { listenError } from '../listen-error.ts';
 import { checkOrigin } from './access.ts';
+import { probesOf, type Readiness } from './readiness.ts';
 import { type Reply, text } from './reply.ts';
-
-/** What /readyz reports. The server updates it. */
-export interface Readiness {
-  /** Whether all listeners accept connections, and the server is not draining. */
-  isHealthy: boolean;
-  /** Returns whether the store answers. */
-  isStoreReady: () => Promise<boolean>;
-}
 
 export interface ProbeOptions {
   readonly address: Address;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
+  /** Whether the metrics contain keys. */
+  readonly showsKeys: boolean;
   readonly log: Log;
 }
 
@@ -35,17 +31,9 @@ export interface ProbeListener {
 /** Maximum number of connections. Probes and scrapes need only a few. */
 const MAX_CONNECTIONS = 100;
 
-const NOT_READY: Reply = text('not ready\n', 503);
-
 export async function openProbes(options: ProbeOptions): Promise<ProbeListener> {
-  const { address, readiness, metrics, log } = options;
-
-  /** /readyz checks the store only with the query `store`, because a server whose fallback answers is still useful. */
-  async function checkReadiness(query: string): Promise<Reply> {
-    if (!readiness.isHealthy) return NOT_READY;
-    if (!new URLSearchParams(query).has('store')) return text('ok\n');
-    return (await readiness.isStoreReady()) ? text('ok\n') : text('the store does not answer\n', 503);
-  }
+  const { address, readiness, metrics, showsKeys, log } = options;
+  const probes = probesOf(readiness);
 
   function answer(request: IncomingMessage): MaybePromise<Reply> {
     const { url = '', method } = request;
@@ -56,9 +44,9 @@ export async function openProbes(options: ProbeOptions): Promise<ProbeListener> 
     } catch {
       return text('cross-origin requests are not allowed\n', 403);
     }
-    if (path === '/livez') return text('ok\n');
-    if (path === '/readyz') return checkReadiness(query);
     if (path === '/metrics') return text(metrics.text(), 200, EXPOSITION_TYPE);
+    const probe = probes.get(path);
+    if (probe !== undefined) return probe(query);
     return text('not found; this listener serves /livez, /readyz and /metrics\n', 404);
   }
 
@@ -77,14 +65,22 @@ export async function openProbes(options: ProbeOptions): Promise<ProbeListener> 
   server.maxConnections = MAX_CONNECTIONS;
   server.requestTimeout = REQUEST_TIMEOUT;
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error) => reject(listenError(error, 'probe', 'probe-http', address)));
     server.listen(address.port, address.host, () => {
-      server.off('error', reject);
+      server.removeAllListeners('error');
       resolve();
     });
   });
   const actual = { host: address.host, port: (server.address() as AddressInfo).port };
   log.info('listening', { listener: 'probe', address: showAddress(actual), tls: false });
+  if (showsKeys && !isLoopback(actual))
+    log.warn(
+      'anyone who can reach this address can read the most denied keys at /metrics; remove --top-keys',
+      {
+        listener: 'probe',
+        address: showAddress(actual),
+      },
+    );
   return {
     address: actual,
     close: () =>

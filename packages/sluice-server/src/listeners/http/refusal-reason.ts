@@ -1,4 +1,4 @@
-/** Tells which problems are logged as refused requests. */
+/** Tells which problems are logged as refused requests, and with which detail. */
 import type { RefusalReason } from '../request-log.ts';
 import type { HttpProblem, ProblemKind } from './reply.ts';
 
@@ -8,6 +8,8 @@ const REASONS: Readonly<Partial<Record<ProblemKind, RefusalReason>>> = {
   forbidden: 'forbidden',
   'foreign-origin': 'forbidden',
   'unknown-limit': 'unknown-limit',
+  'bad-request': 'invalid',
+  'too-large': 'invalid',
 };
 
 /** Undefined if the problem is not logged. A list of operations is logged if one of them names an unknown limit. */
@@ -17,4 +19,9 @@ export function refusalReason({ body }: HttpProblem): RefusalReason | undefined 
     (one as { type?: unknown }).type === 'urn:sluice:unknown-limit';
   if (Array.isArray(errors) && errors.some(isUnknown)) return 'unknown-limit';
   return REASONS[type.slice('urn:sluice:'.length) as ProblemKind];
+}
+
+/** The detail of a problem without values from the request body, because they may be keys, which are often personal data. */
+export function loggedDetail({ message }: HttpProblem): string {
+  return message.replace(/; got .*$/s, '').replace(/(not valid JSON): .*$/s, '$1');
 }

@@ -11,6 +11,7 @@ import { forwardAuthRoute } from './forward-auth.ts';
 import { hitsRoute } from './hits.ts';
 import { OPENAPI } from './openapi.ts';
 import { pageFiles } from './page.ts';
+import { probesOf } from './readiness.ts';
 import { HttpProblem, json, type Reply, text } from './reply.ts';
 import { showConfig } from './rlconfig.ts';
 import { V1_VERBS, type Verb } from './operations.ts';
@@ -20,6 +21,8 @@ export interface Route {
   readonly method: 'GET' | 'POST';
   /** The verb that a client needs to use the route. Undefined for a route that is open to everyone. */
   readonly verb: TokenVerb | undefined;
+  /** Statuses of responses to clients that may use the route, for metrics. A route with a verb can also answer 500. */
+  readonly statuses: readonly number[];
   /**
    * Whether the request has a header that no web page can make a browser send to another site, so that it must come from a proxy.
    * The origin of such a request is not checked, because the proxy may have copied its Origin header from a client. Default:
@@ -34,9 +37,18 @@ export interface Route {
 }
 
 const MAX_OPERATIONS = 1000;
+/** Statuses of routes that ask the core. */
+const ASKING: readonly number[] = [200, 400, 404, 413, 429, 503];
+/** Statuses of clients that may not use a route, and of faults of the server. */
+const REFUSALS: readonly number[] = [401, 403, 429, 500];
+
+/** All statuses of a route. */
+export function statusesOf({ verb, statuses }: Route): ReadonlySet<number> {
+  return new Set(verb === undefined ? statuses : [...statuses, ...REFUSALS]);
+}
 
 export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<string, Route> {
-  const { maxKey, isHealthy, live, log } = options;
+  const { maxKey, isHealthy, isStoreReady = async () => true, live, log } = options;
 
   function optionsOf(request: IncomingMessage, query: string, grant: Grant): V1Options {
     return { maxKey, maxBatch: MAX_OPERATIONS, log, grant, request, denied: statusOfDenial(query) };
@@ -45,7 +57,7 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
   function verbRoute(verb: Verb): [path: string, route: Route] {
     const answer: Route['answer'] = (request, query, body, grant) =>
       answerV1(core, verb, body, optionsOf(request, query, grant));
-    return [`/v1/${verb}`, { method: 'POST', verb, answer }];
+    return [`/v1/${verb}`, { method: 'POST', verb, statuses: ASKING, answer }];
   }
 
   return new Map<string, Route>([
@@ -55,6 +67,7 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
       {
         method: 'POST',
         verb: 'take',
+        statuses: ASKING,
         answer: (request, query, body, grant) => answerMany(core, body, optionsOf(request, query, grant)),
       },
     ],
@@ -66,6 +79,7 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
       {
         method: 'POST',
         verb: 'take',
+        statuses: ASKING,
         answer: (_request, _query, body, grant) => answerJson(core, body, maxKey, grant),
       },
     ],
@@ -73,9 +87,12 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
     ['/metrics', get('metrics', () => text(core.metrics.text(), 200, EXPOSITION_TYPE))],
     ...(live === undefined
       ? []
-      : ([['/live', get('live', (request) => live.reply(isAdmin(request, options)))]] as const)),
+      : ([['/live', get('live', (request) => live.reply(isAdmin(request, options)), [503])]] as const)),
     // 500 tells load balancers to send requests elsewhere, as in envoyproxy/ratelimit.
-    ['/healthcheck', publicGet(() => (isHealthy() ? text('OK') : text('not ready', 500)))],
+    ['/healthcheck', publicGet(() => (isHealthy() ? text('OK') : text('not ready', 500)), [200, 500])],
+    ...[...probesOf({ isHealthy, isStoreReady })].map(
+      ([path, probe]) => [path, publicGet((_request, query) => probe(query), [200, 503])] as const,
+    ),
     ['/openapi.json', publicGet(() => text(OPENAPI, 200, 'application/json; charset=utf-8'))],
     ...pageRoutes(options.page),
   ]);
@@ -94,12 +111,12 @@ function pageRoutes(folder: string | undefined): [path: string, route: Route][] 
   return [...pageFiles(folder)].map(([path, file]) => {
     const answer: Route['answer'] = ({ headers }) =>
       file(String(headers['accept-encoding'] ?? ''), headers['if-none-match'] ?? '');
-    return [path, publicGet(answer)];
+    return [path, publicGet(answer, [])];
   });
 }
 
 /** The limits of the configuration, for the page and for people. */
-function limitsOf({ config }: Core): unknown {
+function limitsOf({ config, isShadow }: Core): unknown {
   return [...config.limits.values()].map(
     ({ name, text: policies, tiers, classes, overrides, mode, shadow }) => ({
       name,
@@ -108,10 +125,20 @@ function limitsOf({ config }: Core): unknown {
       classes: Object.keys(classes),
       overrides: overrides.length,
       mode,
-      shadow,
+      shadow: isShadow || shadow,
     }),
   );
 }
 
-const get = (verb: TokenVerb, answer: Route['answer']): Route => ({ method: 'GET', verb, answer });
-const publicGet = (answer: Route['answer']): Route => ({ method: 'GET', verb: undefined, answer });
+const get = (verb: TokenVerb, answer: Route['answer'], statuses = [200]): Route => ({
+  method: 'GET',
+  verb,
+  statuses,
+  answer,
+});
+const publicGet = (answer: Route['answer'], statuses = [200]): Route => ({
+  method: 'GET',
+  verb: undefined,
+  statuses,
+  answer,
+});

@@ -40,7 +40,7 @@ const UNAUTHORIZED: readonly string[] = ['NOAUTH', 'WRONGPASS'];
 
 function reasonOf(error: unknown): RefusalReason | undefined {
   if (error instanceof RespError) return UNAUTHORIZED.includes(error.code) ? 'unauthorized' : undefined;
-  if (error instanceof Forbidden) return 'forbidden';
+  if (error instanceof Forbidden) return error.isAudited ? undefined : 'forbidden';
   return error instanceof UnknownLimit ? 'unknown-limit' : undefined;
 }
 
@@ -49,6 +49,7 @@ function reasonOf(error: unknown): RefusalReason | undefined {
  * wrong.
  */
 export function refusal(error: unknown, name: string, { log, requestLog }: Logs, session: Session): string {
+  auditRefusal(log, 'resp', error);
   const reason = reasonOf(error);
   if (reason !== undefined)
     requestLog?.refused(reason, () => ({
@@ -59,10 +60,7 @@ export function refusal(error: unknown, name: string, { log, requestLog }: Logs,
       connection: session.id,
     }));
   if (error instanceof RespError) return failure(error.code, error.message);
-  if (error instanceof Forbidden) {
-    auditRefusal(log, 'resp', error);
-    return failure('NOPERM', utf8(error.message));
-  }
+  if (error instanceof Forbidden) return failure('NOPERM', utf8(error.message));
   if (storeFaultIn(error) !== undefined) return failure('UNAVAILABLE', utf8((error as Error).message));
   const message = error instanceof Error ? error.message : String(error);
   // Errors about invalid arguments and unknown limits have messages that are meant for the client.

@@ -62,6 +62,9 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
     }),
   };
 
+  for (const name of service.commands.keys()) core.metrics.declareRoute('resp', name, ['ok', 'error']);
+  for (const name of ['unknown', 'protocol']) core.metrics.declareRoute('resp', name, ['error']);
+
   /**
    * Writes pending replies to all clients, one after another. Writing to each client right after reading from it would cost more
    * than most commands do.

@@ -14,7 +14,7 @@ export interface Facts {
   readonly hash: string;
   /** Number of open connections of each listener. */
   readonly connections: ReadonlyMap<string, number>;
-  /** The certificate chain of each listener that uses TLS, as PEM. */
+  /** The certificate chain of each listener that uses TLS, as PEM. 'store' is the client certificate for the store. */
   readonly certificates: ReadonlyMap<string, string>;
   /** Number of keys in the memory store. Undefined for other stores. */
   readonly keys: number | undefined;
@@ -44,7 +44,7 @@ export function factFamilies(facts: Facts): Family[] {
     family(
       'sluice.certificate_expiry_timestamp',
       'gauge',
-      "When the first certificate in the listener's chain expires.",
+      "When the first certificate in the listener's chain expires. The listener `store` is the client certificate for the store.",
       expiry,
       's',
     ),

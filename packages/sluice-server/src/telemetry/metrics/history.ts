@@ -11,7 +11,7 @@ export interface HistoryOptions {
   readonly every?: Millis | undefined;
   /** Number of elements of each ring. Default 360, which is one hour. */
   readonly length?: number | undefined;
-  /** Maximum number of limits that have a ring. Default 50, which is 144 kB. */
+  /** Maximum number of limits that have a ring. Default 50, which is 220 kB. */
   readonly maxLimits?: number | undefined;
 }
 
@@ -19,6 +19,8 @@ export interface HistoryOptions {
 interface Course {
   readonly allowed: readonly number[];
   readonly denied: readonly number[];
+  /** Takes that would have been denied without shadow mode. */
+  readonly shadowed: readonly number[];
 }
 
 /** The data of the `history` event of /live. */
@@ -44,29 +46,30 @@ export interface History {
   close(): void;
 }
 
-/** Allowed and denied requests of each period. The element at `allowed[n % length]` belongs to period n. */
-interface Ring {
-  readonly allowed: Uint32Array;
-  readonly denied: Uint32Array;
-}
+const OUTCOMES = ['allowed', 'denied', 'shadowed'] as const;
+
+/** Numbers of requests by outcome. */
+type Outcomes = Record<(typeof OUTCOMES)[number], number>;
+
+/** Requests of each period by outcome. The element at `allowed[n % length]` belongs to period n. */
+type Ring = Readonly<Record<keyof Outcomes, Uint32Array>>;
 
 /** A limit that the metrics know. There are at most as many of these objects as there are limits in the metrics. */
 interface Known {
   /** Totals at the end of the last complete period. */
-  allowed: number;
-  denied: number;
+  totals: Readonly<Outcomes>;
   /** Number of requests, in which recent periods count more. It decides which limits have a ring. */
   score: number;
   ring: Ring | undefined;
 }
 
-const NOTHING: Known = { allowed: 0, denied: 0, score: 0, ring: undefined };
+const NONE: Readonly<Outcomes> = { allowed: 0, denied: 0, shadowed: 0 };
+const NOTHING: Readonly<Known> = { totals: NONE, score: 0, ring: undefined };
 
 /** What a limit has counted since the last reading. */
 interface Growth {
   readonly known: Known;
-  readonly allowed: number;
-  readonly denied: number;
+  readonly more: Readonly<Outcomes>;
 }
 
 /** Factor by which a score shrinks in each period. The requests of a period count half after about ten minutes. */
@@ -92,26 +95,22 @@ export function createHistory(options: HistoryOptions): History {
     if (now <= periods) return;
     // If the timer is late, the skipped periods stay empty, and their requests count in the last one.
     for (let period = Math.max(periods, now - length); period < now; period++)
-      for (const { allowed, denied } of [all, ...tracked.map(({ ring }) => ring)])
-        allowed[period % length] = denied[period % length] = 0;
+      for (const ring of [all, ...tracked.map((one) => one.ring)])
+        for (const outcome of OUTCOMES) ring[outcome][period % length] = 0;
     periods = now;
     const grown: Growth[] = [];
     for (const [name, counts] of metrics.totals().limits) {
       const known = limits.get(name) ?? { ...NOTHING };
       limits.set(name, known);
-      const growth = { known, allowed: counts.allowed - known.allowed, denied: counts.denied - known.denied };
-      known.allowed = counts.allowed;
-      known.denied = counts.denied;
-      known.score = known.score * DECAY + growth.allowed + growth.denied;
-      if (growth.allowed + growth.denied > 0) grown.push(growth);
+      const more = growthOf(known, counts);
+      known.totals = { allowed: counts.allowed, denied: counts.denied, shadowed: counts.shadowed };
+      known.score = known.score * DECAY + sumOf(more);
+      if (sumOf(more) > 0) grown.push({ known, more });
     }
     assignRings(grown);
-    for (const { known, allowed, denied } of grown) {
-      for (const ring of known.ring === undefined ? [all] : [all, known.ring]) {
-        ring.allowed[(now - 1) % length] += allowed;
-        ring.denied[(now - 1) % length] += denied;
-      }
-    }
+    for (const { known, more } of grown)
+      for (const ring of known.ring === undefined ? [all] : [all, known.ring])
+        for (const outcome of OUTCOMES) ring[outcome][(now - 1) % length] += more[outcome];
   }
 
   /** Gives rings to the busiest limits that have none. */
@@ -129,37 +128,47 @@ export function createHistory(options: HistoryOptions): History {
   }
 
   /** The counts of a ring in order, followed by the counts of the current period. */
-  function courseOf({ allowed, denied }: Ring, more: Pick<Counts, 'allowed' | 'denied'>): Course {
+  function courseOf(ring: Ring, more: Readonly<Outcomes>): Course {
     const count = Math.min(periods, length);
     const order = Array.from({ length: count }, (_, i) => (periods - count + i) % length);
-    return {
-      allowed: [...order.map((at) => allowed[at]), more.allowed],
-      denied: [...order.map((at) => denied[at]), more.denied],
-    };
+    const part = (outcome: keyof Outcomes) => [...order.map((at) => ring[outcome][at]), more[outcome]];
+    return { allowed: part('allowed'), denied: part('denied'), shadowed: part('shadowed') };
   }
 
   const timer = setInterval(record, every).unref();
 
   return {
     past(totals) {
-      const sum = { allowed: 0, denied: 0 };
+      const sum = { ...NONE };
       const own: Past['limits'][number][] = [];
       for (const [name, counts] of totals) {
         const known = limits.get(name) ?? NOTHING;
-        const more = { allowed: counts.allowed - known.allowed, denied: counts.denied - known.denied };
-        sum.allowed += more.allowed;
-        sum.denied += more.denied;
-        const ring = known.ring ?? (more.allowed + more.denied > 0 ? empty : undefined);
+        const more = growthOf(known, counts);
+        for (const outcome of OUTCOMES) sum[outcome] += more[outcome];
+        const ring = known.ring ?? (sumOf(more) > 0 ? empty : undefined);
         if (ring !== undefined && own.length < maxLimits) own.push({ name, ...courseOf(ring, more) });
       }
       const span = Math.max(1, Math.round(performance.now() - start - periods * every));
       return { at: Date.now(), every, span, all: courseOf(all, sum), limits: own };
     },
-    bytes: () => (1 + tracked.length) * 2 * length * Uint32Array.BYTES_PER_ELEMENT,
+    bytes: () => (1 + tracked.length) * OUTCOMES.length * length * Uint32Array.BYTES_PER_ELEMENT,
     close: () => clearInterval(timer),
   };
 }
 
 function createRing(length: number): Ring {
-  return { allowed: new Uint32Array(length), denied: new Uint32Array(length) };
+  const counts = (): Uint32Array => new Uint32Array(length);
+  return { allowed: counts(), denied: counts(), shadowed: counts() };
+}
+
+function growthOf({ totals }: Readonly<Known>, counts: Readonly<Counts>): Outcomes {
+  return {
+    allowed: counts.allowed - totals.allowed,
+    denied: counts.denied - totals.denied,
+    shadowed: counts.shadowed - totals.shadowed,
+  };
+}
+
+function sumOf({ allowed, denied, shadowed }: Readonly<Outcomes>): number {
+  return allowed + denied + shadowed;
 }

@@ -23,6 +23,8 @@ export interface MetricsOptions {
 export interface Metrics {
   /** Exports the counters of these limits, starting from 0, before their first take. */
   declare(limits: Iterable<string>): void;
+  /** Exports the counters of a route with these codes, starting from 0, before its first request. */
+  declareRoute(listener: string, route: string, codes: Iterable<string>): void;
   /** Counts a take. If `lenient` is true, a denial counts as shadowed. */
   decided(limit: string, key: string, decision: Decision, lenient: boolean): void;
   /** Records how long an asynchronous store took for a decision. */
@@ -142,6 +144,15 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     return listener;
   }
 
+  function answered(listener: string, route: string, code: string, took: Millis, times = 1): void {
+    const { routes, time } = listenerOf(listener);
+    const codes = routes.get(route) ?? new Map<string, number>();
+    codes.set(code, (codes.get(code) ?? 0) + times);
+    routes.set(route, codes);
+    time.observe(took / 1000, times);
+    latency.observe(took, times);
+  }
+
   function outcomes(): Sample[] {
     return [...limits].flatMap(([limit, { allowed, denied: no, shadowed }]) => [
       { labels: { limit, outcome: 'allowed' }, value: allowed },
@@ -162,7 +173,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     // Keys are often personal data, so they become labels only if the operator asks for them.
     const shown = options.topKeys === undefined ? [] : topDenied();
     const top = shown.map(({ limit, name, count }) => ({ labels: { limit, key: name }, value: count }));
-    const answered = [...listeners].flatMap(([listener, { routes }]) =>
+    const requests = [...listeners].flatMap(([listener, { routes }]) =>
       [...routes].flatMap(([route, codes]) =>
         [...codes].map(([code, value]) => ({ labels: { listener, route, code }, value })),
       ),
@@ -183,7 +194,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
         'Keys with the most denials, estimated from samples with the Space-Saving algorithm.',
         top,
       ),
-      family('sluice.requests', 'counter', 'Requests answered, by listener, route and code.', answered),
+      family('sluice.requests', 'counter', 'Requests answered, by listener, route and code.', requests),
       family(
         'sluice.request.duration',
         'histogram',
@@ -208,7 +219,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       family(
         'sluice.fallback_active',
         'gauge',
-        '1 while a fallback answers instead of the store.',
+        '1 while --on-failure answers instead of the store: local, allow or deny.',
         isFallbackActive() ? 1 : 0,
       ),
       family('sluice.config.reloads', 'counter', 'Reloads of the configuration, by result.', loaded),
@@ -227,6 +238,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   return {
     declare(names) {
       for (const name of names) countsOf(name);
+    },
+    declareRoute(listener, route, codes) {
+      for (const code of codes) answered(listener, route, code, 0, 0);
     },
     fallbackActive(isActive) {
       isFallbackActive = isActive;
@@ -257,14 +271,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     storeUp(isUp) {
       isStoreUp = isUp;
     },
-    answered(listener, route, code, took, times = 1) {
-      const { routes, time } = listenerOf(listener);
-      const codes = routes.get(route) ?? new Map<string, number>();
-      codes.set(code, (codes.get(code) ?? 0) + times);
-      routes.set(route, codes);
-      time.observe(took / 1000, times);
-      latency.observe(took, times);
-    },
+    answered,
     reloaded(isGood) {
       reloads[isGood ? 'good' : 'bad']++;
       reloads.isGood = isGood;

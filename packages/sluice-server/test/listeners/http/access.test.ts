@@ -242,7 +242,9 @@ describe('certificates', () => {
     const more = ['--http', '0', '--tls-cert', cert, '--tls-key', key];
     const { output, gone } = run('serve', '--config', temporaryFile(LIMITS), ...more);
     expect(await gone).toBe(2);
-    expect(output()).toMatch(/^sluice: cannot use the TLS files: .*mismatch.* Run `sluice --help`/m);
+    expect(output()).toMatch(
+      /^sluice: cannot use the TLS files: .*mismatch.* Run `sluice serve --help --all`/m,
+    );
   });
 });
 

@@ -20,11 +20,12 @@ const historyShown = JSON.parse(block('json', '"every"')) as Record<string, unkn
 
 /** The history with only the first period of each list of counts, because the number of periods depends on the age of the server. */
 function firstOf({ all, limits }: Record<string, unknown>): object {
-  type Shown = { readonly allowed: number[]; readonly denied: number[] };
+  type Shown = Record<'allowed' | 'denied' | 'shadowed', number[]>;
   const short = (course: Shown) => ({
     ...course,
     allowed: course.allowed.slice(0, 1),
     denied: course.denied.slice(0, 1),
+    shadowed: course.shadowed.slice(0, 1),
   });
   return { all: short(all as Shown), limits: (limits as Shown[]).map(short) };
 }
@@ -42,7 +43,7 @@ descriptors:
 `;
 
 const NO_HISTORY = { past: () => ({ at: 0, every: 1, span: 1, all: NO_COURSE, limits: [] }) };
-const NO_COURSE = { allowed: [], denied: [] };
+const NO_COURSE = { allowed: [], denied: [], shadowed: [] };
 
 /** Runs a test that must finish within one second, between two snapshots. */
 const within = <T>(run: () => Promise<T>) => punctually(100, run);
@@ -110,11 +111,26 @@ test('a stream starts with the history of each limit, up to its first snapshot',
     expect(Math.abs(Number(at) - Date.now())).toBeLessThan(2000);
     expect([Number(span) < 10_000, every]).toEqual([true, 10_000]);
     expect({ all, limits }).toEqual({
-      all: { allowed: [10], denied: [3] },
-      limits: [{ name: 'api', allowed: [10], denied: [3] }],
+      all: { allowed: [10], denied: [3], shadowed: [0] },
+      limits: [{ name: 'api', allowed: [10], denied: [3], shadowed: [0] }],
     });
     await takes(server, 'api', 'ben', 4);
     expect(await stream.next('snapshot')).toMatchObject({ limits: [{ name: 'api', allowed: 4, denied: 0 }] });
+  }));
+
+test('a server in shadow mode says so in the log, for each limit, and in the history', () =>
+  within(async () => {
+    const server = await serving(LIMITS, { shadow: true });
+    expect(server.lines.join('')).toContain('"level":"warn","message":"shadow mode: ');
+    await takes(server, 'api', 'ann', 13);
+    const stream = await listen(server.url);
+    const config = await stream.next('config');
+    expect(config).toMatchObject({ shadow: true });
+    const limits = (await (await fetch(`${server.url}/v1/limits`)).json()) as object[];
+    for (const limit of [...limits, ...(config['limits'] as object[])])
+      expect(limit).toMatchObject({ shadow: true });
+    const course = { allowed: [10], denied: [0], shadowed: [3] };
+    expect(await stream.next('history')).toMatchObject({ all: course, limits: [{ name: 'api', ...course }] });
   }));
 
 test('a stream says whether its client may reset keys', async () => {
