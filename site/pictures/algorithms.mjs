@@ -186,15 +186,15 @@ function every(gap, from, count) {
 
 // ── Simulation ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** @typedef {{ admitted: number[], denied: number[], curve: [at: number, value: number][] }} Course */
+/** @typedef {{ admitted: number[], denied: number[], curve: [at: number, value: number][] }} Timeline */
 
-/** @param {Lane} lane @param {Library} library @returns {Course} */
+/** @param {Lane} lane @param {Library} library @returns {Timeline} */
 function play(lane, library) {
   const clock = library.manualClock();
   const limiter = library.createLimiter(lane.policies(library), { store: library.memory({ clock }) });
-  /** @type {Course} */
-  const course = { admitted: [], denied: [], curve: [] };
-  const measure = () => course.curve.push([clock.now(), lane.curve === 'wait' ? waitNow() : freeNow()]);
+  /** @type {Timeline} */
+  const timeline = { admitted: [], denied: [], curve: [] };
+  const measure = () => timeline.curve.push([clock.now(), lane.curve === 'wait' ? waitNow() : freeNow()]);
   const waitNow = () => limiter.peek('key').retryAfter / SECOND;
 
   /** The largest cost that is admitted, including fractions, which is `remaining` without rounding. */
@@ -218,9 +218,9 @@ function play(lane, library) {
 
   function arrive() {
     const { allowed } = limiter.take('key');
-    (allowed ? course.admitted : course.denied).push(clock.now());
+    (allowed ? timeline.admitted : timeline.denied).push(clock.now());
     if (!allowed || lane.holdFor === undefined) return;
-    const held = lane.holdFor(course.admitted.length);
+    const held = lane.holdFor(timeline.admitted.length);
     if (held < Infinity) clock.after(held, () => step(() => limiter.release('key')));
   }
 
@@ -232,7 +232,7 @@ function play(lane, library) {
     if (arrivals.has(instant)) step(arrive);
     else measure();
   }
-  return course;
+  return timeline;
 }
 
 /** The window with the most admitted requests. If several windows tie, the first of them. @param {number[]} admitted */
@@ -311,7 +311,7 @@ export function render(name, library) {
   ].join('\n');
 }
 
-/** @param {Lane} lane @param {Course} course @param {number} top */
+/** @param {Lane} lane @param {Timeline} timeline @param {number} top */
 function drawLane(lane, { admitted, denied, curve }, top) {
   const base = top + 50;
   const floor = base + 16 + CURVE;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createLimiter, memory, penalty, slidingLog } from 'sluice';
 import { numbersOf } from '../src/live/answer.ts';
-import { addPast, addPoint, NONE, type Point } from '../src/live/course.ts';
+import { addPast, addPoint, NONE, type Point } from '../src/live/series.ts';
 import { explain } from '../src/live/explain.ts';
 import { sendersFor, swell } from '../src/live/sample-traffic.ts';
 import { tryLink } from '../src/live/try-link.ts';
@@ -13,20 +13,20 @@ const asJson = (decision: object) => numbersOf(JSON.parse(JSON.stringify(decisio
 
 describe('the history of a limit on the page', () => {
   test('keeps an hour in a bounded number of points, and no request is lost by merging them', () => {
-    const course: Point[] = [];
-    for (let second = 1; second <= 3600; second++) addPoint(course, point(second * 1000, second % 7));
-    expect(course.length).toBeLessThan(700);
-    const requests = course.reduce((sum, { allowed, span }) => sum + (allowed * span) / 1000, 0);
+    const series: Point[] = [];
+    for (let second = 1; second <= 3600; second++) addPoint(series, point(second * 1000, second % 7));
+    expect(series.length).toBeLessThan(700);
+    const requests = series.reduce((sum, { allowed, span }) => sum + (allowed * span) / 1000, 0);
     expect(requests).toBeCloseTo(Array.from({ length: 3600 }, (_, i) => (i + 1) % 7).reduce((a, b) => a + b));
-    expect(course.slice(-300).every(({ span }) => span === 1000)).toBe(true);
-    addPoint(course, point(3_700_000, 1));
-    expect(course[0].at).toBeGreaterThanOrEqual(100_000);
+    expect(series.slice(-300).every(({ span }) => span === 1000)).toBe(true);
+    addPoint(series, point(3_700_000, 1));
+    expect(series[0].at).toBeGreaterThanOrEqual(100_000);
   });
 
   test('is filled with the history that the server sends only where it has no points of its own', () => {
-    const course = [point(25_000, 9), point(26_000, 9)];
-    addPast(course, [point(10_000, 1, 10_000), point(20_000, 2, 10_000), point(26_000, 3, 6000)]);
-    expect(course.map(({ at, allowed }) => [at, allowed])).toEqual([
+    const series = [point(25_000, 9), point(26_000, 9)];
+    addPast(series, [point(10_000, 1, 10_000), point(20_000, 2, 10_000), point(26_000, 3, 6000)]);
+    expect(series.map(({ at, allowed }) => [at, allowed])).toEqual([
       [10_000, 1],
       [20_000, 2],
       [25_000, 9],

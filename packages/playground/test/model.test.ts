@@ -8,7 +8,7 @@ import { changed, type Part, policiesOf, read, write } from '../src/model/policy
 import { createRun, explain, type Run } from '../src/model/run.ts';
 import { FIRST, fromQuery, TRAFFIC, toQuery } from '../src/model/state.ts';
 import { generate, MOST_EVENTS, SCRIPT, type TrafficOptions } from '../src/model/traffic.ts';
-import { courseOf } from '../src/model/window-counts.ts';
+import { maximumsOf } from '../src/model/window-counts.ts';
 
 function partsOf(text: string): readonly Part[] {
   const reading = read(text);
@@ -262,7 +262,7 @@ describe('a run', () => {
   });
 
   test('reports, for each column of the chart, the maximum number of admissions in any window', () => {
-    expect([...courseOf([0, 1, 2, 10], 3, 12, 6)]).toEqual([2, 3, 1, 0, 0, 1]);
+    expect([...maximumsOf([0, 1, 2, 10], 3, 12, 6)]).toEqual([2, 3, 1, 0, 0, 1]);
   });
 });
 

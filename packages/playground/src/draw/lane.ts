@@ -5,7 +5,7 @@
 import type { Millis } from 'sluice';
 import type { Run } from '../model/run.ts';
 import { SAMPLES } from '../model/run.ts';
-import { courseOf } from '../model/window-counts.ts';
+import { maximumsOf } from '../model/window-counts.ts';
 import type { Palette } from './palette.ts';
 import type { Sheet } from './sheet.ts';
 
@@ -108,7 +108,9 @@ function drawWindow({ context, width }: Sheet, run: Run, { palette, bound, reach
   const { limit, per, cost = 1 } = run.bounds[bound];
   const bottom = top + height;
   const columns = Math.ceil(width);
-  const course = courseOf(admissionsOf(run), per, run.traffic.length, columns).map((count) => count * cost);
+  const maximums = maximumsOf(admissionsOf(run), per, run.traffic.length, columns).map(
+    (count) => count * cost,
+  );
   const decided = Math.ceil((run.until / run.traffic.length) * columns);
   const y = (value: number) => bottom - Math.min(1, value / (limit * reach)) * height;
   const line = y(limit);
@@ -116,8 +118,8 @@ function drawWindow({ context, width }: Sheet, run: Run, { palette, bound, reach
   const area = new Path2D();
   area.moveTo(0, bottom);
   for (let x = 0; x < decided; x++) {
-    area.lineTo(x, y(course[x]));
-    area.lineTo(x + 1, y(course[x]));
+    area.lineTo(x, y(maximums[x]));
+    area.lineTo(x + 1, y(maximums[x]));
   }
   area.lineTo(decided, bottom);
   area.closePath();
@@ -135,7 +137,7 @@ function drawWindow({ context, width }: Sheet, run: Run, { palette, bound, reach
   context.setLineDash([]);
   context.fillStyle = palette.line;
   context.fillRect(0, bottom, width, 1);
-  return Math.max(...course);
+  return Math.max(...maximums);
 }
 
 function fillBetween(

@@ -4,7 +4,7 @@
  */
 import type { Millis } from 'sluice';
 import { showDuration } from '../model/format.ts';
-import { areAdjacent, type Point } from '../live/course.ts';
+import { areAdjacent, type Point } from '../live/series.ts';
 import type { Palette } from './palette.ts';
 import type { Sheet } from './sheet.ts';
 

@@ -3,7 +3,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { showNumber, showDuration } from '../model/format.ts';
 import { follow } from '../ui/follow.ts';
 import { Scroll } from '../ui/scroll.tsx';
-import type { Point } from './course.ts';
+import type { Point } from './series.ts';
 import { FirstRequest } from './first-request.tsx';
 import { KeyPanel } from './key-panel.tsx';
 import { RatesChart } from './rates-chart.tsx';
@@ -16,7 +16,7 @@ import {
   askable,
   config,
   connection,
-  courseFor,
+  seriesFor,
   heard,
   limitNames,
   RANGES,
@@ -106,7 +106,7 @@ function perSecond(value: number | undefined): string {
 
 function last(limit: string): Point | undefined {
   follow(heard);
-  return courseFor(limit).at(-1);
+  return seriesFor(limit).at(-1);
 }
 
 function Now() {
@@ -172,7 +172,7 @@ function Ranges() {
 /** Says what to do while the chart is empty. */
 function Quiet() {
   follow(heard);
-  const all = courseFor('');
+  const all = seriesFor('');
   if (all.length === 0 || all.some(({ allowed, denied, shadowed }) => allowed + denied + shadowed > 0))
     return null;
   return (
@@ -213,8 +213,8 @@ function Limits() {
               <th scope="col" class="policies">
                 policies
               </th>
-              <th scope="col" class="course">
-                course
+              <th scope="col" class="traffic">
+                traffic
               </th>
               <th scope="col">allowed</th>
               <th scope="col">denied</th>
@@ -235,7 +235,7 @@ function Limits() {
                   <td class="policies">
                     <code>{limit?.policies ?? '–'}</code>
                   </td>
-                  <td class="course">
+                  <td class="traffic">
                     <RatesChart limit={name} />
                   </td>
                   <td class="admitted">{perSecond(now?.allowed ?? 0)}</td>

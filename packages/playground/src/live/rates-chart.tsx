@@ -6,7 +6,7 @@ import { drawRates } from '../draw/rates.ts';
 import { sheetOf, soon } from '../draw/sheet.ts';
 import { follow } from '../ui/follow.ts';
 import { isDark } from '../ui/theme.ts';
-import { courseFor, heard, RANGES, range } from './watch.ts';
+import { seriesFor, heard, RANGES, range } from './watch.ts';
 
 /** Minimum number of milliseconds that the chart shows. The maximum is the range that the user chose. */
 const LEAST = 20_000;
@@ -22,12 +22,12 @@ export function RatesChart({
   const draw = useMemo(
     () => () => {
       const sheet = canvas.current === null ? undefined : sheetOf(canvas.current);
-      const course = courseFor(limit);
-      if (sheet === undefined || course.length === 0) return;
+      const series = seriesFor(limit);
+      if (sheet === undefined || series.length === 0) return;
       const font = isLarge ? { font: `11px ${getComputedStyle(document.body).fontFamily}` } : {};
-      const until = course[course.length - 1].at;
-      const shown = Math.min(RANGES[range.peek()], Math.max(LEAST, until - course[0].at));
-      drawRates(sheet, course, { palette: readPalette(), shown, until, ...font });
+      const until = series[series.length - 1].at;
+      const shown = Math.min(RANGES[range.peek()], Math.max(LEAST, until - series[0].at));
+      drawRates(sheet, series, { palette: readPalette(), shown, until, ...font });
     },
     [limit, isLarge],
   );

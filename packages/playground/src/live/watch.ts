@@ -1,7 +1,7 @@
 /** The part of the server's data that the page shows. LIVE.md describes the messages. */
 import { computed, signal } from '@preact/signals';
 import type { Millis } from 'sluice';
-import { addPast, addPoint, type Counts, KEPT, NONE, type Point } from './course.ts';
+import { addPast, addPoint, type Counts, KEPT, NONE, type Point } from './series.ts';
 import { type Connection, openStream, type Stream } from './stream.ts';
 
 export interface LiveConfig {
@@ -42,11 +42,11 @@ interface History {
   readonly at: Millis;
   readonly every: Millis;
   readonly span: Millis;
-  readonly all: Course;
-  readonly limits: readonly (Course & { readonly name: string })[];
+  readonly all: Series;
+  readonly limits: readonly (Series & { readonly name: string })[];
 }
 
-interface Course {
+interface Series {
   readonly allowed: readonly number[];
   readonly denied: readonly number[];
   readonly shadowed: readonly number[];
@@ -64,7 +64,7 @@ export const isAdmin = signal(false);
 /** The token, kept only in memory because it must not be stored on disk. */
 export const token = signal('');
 /** The points of each limit, by its name. The name '' stands for the sum of all limits. */
-const courses = new Map<string, Point[]>();
+const seriesByLimit = new Map<string, Point[]>();
 export const heard = signal(0);
 
 export const limitNames = computed(() => [
@@ -79,8 +79,8 @@ export const askable = computed(
     ),
 );
 
-export function courseFor(limit: string): readonly Point[] {
-  return courses.get(limit) ?? [];
+export function seriesFor(limit: string): readonly Point[] {
+  return seriesByLimit.get(limit) ?? [];
 }
 
 function take(next: Snapshot): void {
@@ -103,20 +103,20 @@ function take(next: Snapshot): void {
     all.shadowed += point.shadowed;
   }
   add('', all);
-  for (const name of new Set([...courses.keys(), ...rates.keys()]))
+  for (const name of new Set([...seriesByLimit.keys(), ...rates.keys()]))
     if (name !== '') add(name, rates.get(name) ?? { ...NONE, at: next.at, span: next.span });
   snapshot.value = next;
   heard.value++;
 }
 
-function courseOf(limit: string): Point[] {
-  const course = courses.get(limit) ?? [];
-  courses.set(limit, course);
-  return course;
+function openSeries(limit: string): Point[] {
+  const series = seriesByLimit.get(limit) ?? [];
+  seriesByLimit.set(limit, series);
+  return series;
 }
 
 function add(limit: string, point: Point): void {
-  addPoint(courseOf(limit), point);
+  addPoint(openSeries(limit), point);
 }
 
 function takePast({ at, every, span, all, limits }: History): void {
@@ -134,7 +134,7 @@ function takePast({ at, every, span, all, limits }: History): void {
         shadowed: ((shadowed[i] ?? 0) * 1000) / own,
       };
     });
-    addPast(courseOf(name), points);
+    addPast(openSeries(name), points);
   }
   heard.value++;
 }

@@ -39,13 +39,13 @@ export class WindowCounts {
  * For each column of a picture, the maximum number of admissions in a window of length `per` that ends within the column. `times`
  * must be ascending.
  */
-export function courseOf(
+export function maximumsOf(
   times: readonly number[],
   per: Millis,
   length: Millis,
   columns: number,
 ): Float64Array {
-  const course = new Float64Array(columns);
+  const maximums = new Float64Array(columns);
   const width = length / columns;
   let [head, tail] = [0, 0];
   for (let column = 0; column < columns; column++) {
@@ -57,7 +57,7 @@ export function courseOf(
       tail++;
       most = Math.max(most, tail - head);
     }
-    course[column] = most;
+    maximums[column] = most;
   }
-  return course;
+  return maximums;
 }

@@ -60,8 +60,8 @@ test('counts takes that only shadow mode let pass, also of a limit that has no o
   take('api', 4, ...SHADOWED);
   vi.advanceTimersByTime(10_000);
   take('api', 2, ...SHADOWED);
-  const course = { allowed: [0, 0], denied: [0, 0], shadowed: [4, 2] };
-  expect(past()).toMatchObject({ all: course, limits: [{ name: 'api', ...course }] });
+  const series = { allowed: [0, 0], denied: [0, 0], shadowed: [4, 2] };
+  expect(past()).toMatchObject({ all: series, limits: [{ name: 'api', ...series }] });
 });
 
 test('keeps one hour, and forgets what is older', () => {

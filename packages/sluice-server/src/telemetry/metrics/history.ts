@@ -16,7 +16,7 @@ export interface HistoryOptions {
 }
 
 /** Counts of consecutive periods, oldest first. */
-interface Course {
+interface Series {
   readonly allowed: readonly number[];
   readonly denied: readonly number[];
   /** Takes that would have been denied without shadow mode. */
@@ -32,9 +32,9 @@ export interface Past {
   /** Duration of the last period, which is not over yet. */
   readonly span: Millis;
   /** Counts of all limits together, including those that have no ring. */
-  readonly all: Course;
+  readonly all: Series;
   /** Counts of each limit that has a ring. */
-  readonly limits: readonly ({ readonly name: string } & Course)[];
+  readonly limits: readonly ({ readonly name: string } & Series)[];
 }
 
 export interface History {
@@ -128,7 +128,7 @@ export function createHistory(options: HistoryOptions): History {
   }
 
   /** The counts of a ring in order, followed by the counts of the current period. */
-  function courseOf(ring: Ring, more: Readonly<Outcomes>): Course {
+  function seriesOf(ring: Ring, more: Readonly<Outcomes>): Series {
     const count = Math.min(periods, length);
     const order = Array.from({ length: count }, (_, i) => (periods - count + i) % length);
     const part = (outcome: keyof Outcomes) => [...order.map((at) => ring[outcome][at]), more[outcome]];
@@ -146,10 +146,10 @@ export function createHistory(options: HistoryOptions): History {
         const more = growthOf(known, counts);
         for (const outcome of OUTCOMES) sum[outcome] += more[outcome];
         const ring = known.ring ?? (sumOf(more) > 0 ? empty : undefined);
-        if (ring !== undefined && own.length < maxLimits) own.push({ name, ...courseOf(ring, more) });
+        if (ring !== undefined && own.length < maxLimits) own.push({ name, ...seriesOf(ring, more) });
       }
       const span = Math.max(1, Math.round(performance.now() - start - periods * every));
-      return { at: Date.now(), every, span, all: courseOf(all, sum), limits: own };
+      return { at: Date.now(), every, span, all: seriesOf(all, sum), limits: own };
     },
     bytes: () => (1 + tracked.length) * OUTCOMES.length * length * Uint32Array.BYTES_PER_ELEMENT,
     close: () => clearInterval(timer),

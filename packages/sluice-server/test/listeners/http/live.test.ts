@@ -21,11 +21,11 @@ const historyShown = JSON.parse(block('json', '"every"')) as Record<string, unkn
 /** The history with only the first period of each list of counts, because the number of periods depends on the age of the server. */
 function firstOf({ all, limits }: Record<string, unknown>): object {
   type Shown = Record<'allowed' | 'denied' | 'shadowed', number[]>;
-  const short = (course: Shown) => ({
-    ...course,
-    allowed: course.allowed.slice(0, 1),
-    denied: course.denied.slice(0, 1),
-    shadowed: course.shadowed.slice(0, 1),
+  const short = (series: Shown) => ({
+    ...series,
+    allowed: series.allowed.slice(0, 1),
+    denied: series.denied.slice(0, 1),
+    shadowed: series.shadowed.slice(0, 1),
   });
   return { all: short(all as Shown), limits: (limits as Shown[]).map(short) };
 }
@@ -42,8 +42,8 @@ descriptors:
     rate_limit: { unlimited: true }
 `;
 
-const NO_HISTORY = { past: () => ({ at: 0, every: 1, span: 1, all: NO_COURSE, limits: [] }) };
-const NO_COURSE = { allowed: [], denied: [], shadowed: [] };
+const NO_HISTORY = { past: () => ({ at: 0, every: 1, span: 1, all: NO_SERIES, limits: [] }) };
+const NO_SERIES = { allowed: [], denied: [], shadowed: [] };
 
 /** Runs a test that must finish within one second, between two snapshots. */
 const within = <T>(run: () => Promise<T>) => punctually(100, run);
@@ -129,8 +129,8 @@ test('a server in shadow mode says so in the log, for each limit, and in the his
     const limits = (await (await fetch(`${server.url}/v1/limits`)).json()) as object[];
     for (const limit of [...limits, ...(config['limits'] as object[])])
       expect(limit).toMatchObject({ shadow: true });
-    const course = { allowed: [10], denied: [0], shadowed: [3] };
-    expect(await stream.next('history')).toMatchObject({ all: course, limits: [{ name: 'api', ...course }] });
+    const series = { allowed: [10], denied: [0], shadowed: [3] };
+    expect(await stream.next('history')).toMatchObject({ all: series, limits: [{ name: 'api', ...series }] });
   }));
 
 test('a stream says whether its client may reset keys', async () => {

@@ -31,28 +31,28 @@ export function areAdjacent(before: Point, after: Point): boolean {
   return after.at - after.span - before.at <= GAP;
 }
 
-/** Adds a point at the end of a course. */
-export function addPoint(course: Point[], point: Point): void {
-  course.push(point);
+/** Adds a point at the end of a series. */
+export function addPoint(series: Point[], point: Point): void {
+  series.push(point);
   // One point is added per second, so merging one pair each time is enough.
-  const old = course.findIndex(
+  const old = series.findIndex(
     (one, i) =>
       i > 0 &&
       one.at < point.at - FINE &&
-      isShort(course[i - 1]) &&
+      isShort(series[i - 1]) &&
       isShort(one) &&
-      areAdjacent(course[i - 1], one),
+      areAdjacent(series[i - 1], one),
   );
-  if (old > 0) course.splice(old - 1, 2, merged(course[old - 1], course[old]));
-  while (course[0].at < point.at - KEPT) course.shift();
+  if (old > 0) series.splice(old - 1, 2, merged(series[old - 1], series[old]));
+  while (series[0].at < point.at - KEPT) series.shift();
 }
 
-/** Adds points from the server's history where the course has no points. Where it has points, they are more precise. */
-export function addPast(course: Point[], past: readonly Point[]): void {
+/** Adds points from the server's history where the series has no points. Where it has points, they are more precise. */
+export function addPast(series: Point[], past: readonly Point[]): void {
   const isMissing = ({ at, span }: Point) =>
-    !course.some((own) => own.at > at - span && own.at - own.span < at);
-  course.push(...past.filter(isMissing));
-  course.sort((a, b) => a.at - b.at);
+    !series.some((own) => own.at > at - span && own.at - own.span < at);
+  series.push(...past.filter(isMissing));
+  series.sort((a, b) => a.at - b.at);
 }
 
 function isShort({ span }: Point): boolean {
