@@ -255,6 +255,7 @@ describe('the live page', () => {
     await look(server);
     await page!.locator('.status', { hasText: 'in shadow mode: no request is denied' }).waitFor();
     expect(await row('login').textContent()).toContain('would be');
+    await page!.locator('h2', { hasText: 'Keys that would be denied most' }).waitFor();
     expect(await page!.locator('.quiet-note').count()).toBe(0);
     traffic(() => server, 'login', 'mallory', 2);
     await expect.poll(() => perSecond('Would be denied')).toBeGreaterThan(5);

@@ -273,7 +273,7 @@ function TopDenied() {
   const top = snapshot.value?.topDenied ?? [];
   return (
     <section class="card">
-      <h2>Most denied keys</h2>
+      <h2>{config.value?.shadow === true ? 'Keys that would be denied most' : 'Most denied keys'}</h2>
       <ol class="top-denied">
         {top.length === 0 && <li class="muted">None so far.</li>}
         {top.slice(0, MOST_DENIED).map(({ limit, key, denied }) => (

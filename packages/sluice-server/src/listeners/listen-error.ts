@@ -1,7 +1,7 @@
 /** Explains why a listener cannot be opened at its address. */
 import { type Address, showAddress } from './listener.ts';
 
-/** The reason for each error code, and how to solve the problem other than with another address. */
+/** The reason for each error, and a remedy besides choosing another address. */
 const REASONS: Readonly<Record<string, readonly [reason: string, remedy: string]>> = {
   EADDRINUSE: ['the address is already in use', 'Stop the other process, or'],
   EADDRNOTAVAIL: [
