@@ -102,7 +102,7 @@ export function readArgs(
     if (given === '') continue;
     if (value === undefined && ![...ON, ...OFF].includes(given.toLowerCase()))
       throw new UsageError(`${variable} must be true or false; got ${given}`);
-    values.set(name, many ? given.split(',') : [given]);
+    values.set(name, many ? given.split(',').filter(Boolean) : [given]);
   }
   try {
     const parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });

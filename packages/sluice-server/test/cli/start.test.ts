@@ -93,6 +93,11 @@ describe('sluice serve', () => {
     expect([code, printed]).toEqual([2, expect.stringContaining('--config is required')]);
   });
 
+  test('ignores empty parts of a list in an environment variable', () => {
+    const env = { SLUICE_CONFIG: 'a.yaml,,b.yaml,' };
+    expect(readArgs([], SERVE_FLAGS, env).all('config')).toEqual(['a.yaml', 'b.yaml']);
+  });
+
   test('names the flag that is most similar to an unknown flag', async () => {
     const hint = 'Run `sluice serve --help --all` for usage.\n';
     for (const [flag, message] of [

@@ -263,7 +263,7 @@ descriptors:
 });
 
 test('/rlconfig shows the loaded configuration', () => {
-  expect(showConfig(open(BASIC).config).split('\n').slice(0, 4)).toEqual([
+  expect(showConfig(open(BASIC).config, false).split('\n').slice(0, 4)).toEqual([
     'shop.tenant_blue.user_root: unit=SECOND requests_per_unit=10, shadow_mode: false',
     'shop.tenant_blue.user: unit=SECOND requests_per_unit=5, shadow_mode: false',
     'shop.plan_paid: unit=MINUTE requests_per_unit=30, shadow_mode: false',

@@ -1,13 +1,14 @@
 /** Handles GET /rlconfig, which shows the configuration in use, one line per limit. */
 import type { Config, Level, Rule, RuleLimit } from '../../config/model.ts';
 
-export function showConfig(config: Config): string {
+/** `isShadow` says whether the whole server is in shadow mode. */
+export function showConfig(config: Config, isShadow: boolean): string {
   const lines = rulesOf(config).map(
-    ({ label, limit, shadow }) => `${label}: ${showLimit(limit)}, shadow_mode: ${shadow}`,
+    ({ label, limit, shadow }) => `${label}: ${showLimit(limit)}, shadow_mode: ${isShadow || shadow}`,
   );
   for (const { name, text, tiers, overrides, mode, shadow } of config.limits.values()) {
     lines.push(
-      `limit ${name}: ${text}, mode: ${mode}, tiers: ${Object.keys(tiers).length}, overrides: ${overrides.length}, shadow_mode: ${shadow}`,
+      `limit ${name}: ${text}, mode: ${mode}, tiers: ${Object.keys(tiers).length}, overrides: ${overrides.length}, shadow_mode: ${isShadow || shadow}`,
     );
   }
   return lines.map((line) => `${line}\n`).join('');

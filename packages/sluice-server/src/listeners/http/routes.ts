@@ -83,7 +83,7 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
         answer: (_request, _query, body, grant) => answerJson(core, body, maxKey, grant),
       },
     ],
-    ['/rlconfig', get('config', () => text(showConfig(core.config)))],
+    ['/rlconfig', get('config', () => text(showConfig(core.config, core.isShadow)))],
     ['/metrics', get('metrics', () => text(core.metrics.text(), 200, EXPOSITION_TYPE))],
     ...(live === undefined
       ? []
