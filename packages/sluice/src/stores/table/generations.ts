@@ -204,9 +204,8 @@ export class Generations {
 
   /** Drops the oldest generation, which has no rows left. */
   #drop(empty: Generation): void {
-    const old = this.old as Generation;
-    if (old === empty) this.old = undefined;
-    else old.older = undefined;
+    if (this.old === empty) this.old = undefined;
+    for (const one of this.#older()) if (one.older === empty) one.older = undefined;
   }
 
   /** Replaces the current generation with one that is large enough for all rows. Called if the estimate was far too low. */

@@ -1,4 +1,4 @@
-/** Floods of keys. They take seconds, so the mutation target `table` leaves this file out. */
+/** Floods of keys, which take seconds. */
 import { expect, test } from 'vitest';
 import { createLimiter, gcra, memory } from '../../../src/index.ts';
 import { fingerprint, high, low } from '../../../src/stores/table/table.ts';

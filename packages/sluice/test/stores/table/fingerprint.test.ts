@@ -1,4 +1,4 @@
-/** Compares fingerprints with a direct implementation of the hash. memory.test.ts tests how evenly they are spread. */
+/** Compares fingerprints with a direct implementation of the hash. floods.test.ts tests how evenly they are spread. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { fingerprint, high, low } from '../../../src/stores/table/table.ts';
