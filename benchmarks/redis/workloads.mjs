@@ -51,5 +51,5 @@ export const log = (room, scale) => {
   return { limits: { limit: room ? actions * 10 : actions, rate: 1, window: DAY }, key: keyOf(0), actions };
 };
 
-/** A key that admits one unit per millisecond. Round trips with injected latency take longer than a millisecond. */
+/** A key that admits one unit per millisecond. With injected latency, units are replenished during a round trip. */
 export const spent = () => ({ limits: { limit: 1000, rate: 1000, window: 1000 }, key: keyOf(0) });

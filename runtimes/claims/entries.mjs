@@ -1,4 +1,4 @@
-// Claims that the runtime loads every entry of the package. The test generates the file that imports the entries.
+// Tests that the runtime can load every entry of the package. The test generates the file that imports the entries.
 
 /** Claims that each module exports exactly the listed names. @param {Record<string, readonly [module: object, names: readonly string[]]>} entries @returns {readonly import('./run.mjs').Claim[]} */
 export const claimsOf = (entries) =>

@@ -63,7 +63,7 @@ export interface RateLimiter {
 export interface DistributedOptions extends Omit<RateLimiterOptions, 'clock'> {
   /** The shared store, such as `redis(client)`. Its clock provides the time. */
   readonly store: Store<MaybePromise<Decision>>;
-  /** Processes with the same key wait for each other's permits. Default 'default'. */
+  /** Processes that use the same key share one pace, so permits taken by one process delay the others. Default 'default'. */
   readonly key?: string | undefined;
   /** Separates the keys of this limiter from those of other limiters in the store. Default 'guava'. */
   readonly name?: string | undefined;

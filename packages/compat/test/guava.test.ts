@@ -284,7 +284,7 @@ describe.each(['memory', 'redis 7'])('distributed, on %s', (name) => {
     });
   }
 
-  test("two limiters on one key wait for each other's permits, and each charges at its own rate", async () => {
+  test('two limiters on one key share one pace, so the permits of one delay the other, and each charges at its own rate', async () => {
     const clock = manualClock(1_700_000_000_000);
     const store = makeStore(clock);
     const fast = RateLimiter.distributed(10, { store, key: 'a' });

@@ -199,7 +199,7 @@ describe('a factor', () => {
 });
 
 describe('the state', () => {
-  test('for 20 keys and 5 factors is one bucket per key and actor', async () => {
+  test('has one bucket per key and actor, with 20 keys and 5 factors', async () => {
     let factor = 1;
     const { clock, limit } = service({ factor: () => factor });
     for (factor of [1, 0.5, 0.25, 2, 5]) {

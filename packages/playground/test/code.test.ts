@@ -80,13 +80,16 @@ function shown({ limits, traffic }: State): number[][] {
 }
 
 describe('the code for the limits of the page', () => {
-  test.each([...EVERY, ...WITH_OPTIONS])('in TypeScript runs and creates the same limit: %s', (text) => {
-    const code = codeOf('TypeScript', { ...FIRST, limits: [text] });
-    const body = code.replace(/^import \{ (.*) \} from 'sluice';/, 'const { $1 } = sluice;');
-    const limiter = runInNewContext(`${body}; limiter`, { sluice, console }) as sluice.Limiter;
-    expect(statesOf(limiter)).toEqual(statesOf(sluice.createLimiter(policiesOf(text))));
-    expect(limiter.peek('alice').resetAfter).toBeGreaterThan(0); // the code itself takes one unit
-  });
+  test.each([...EVERY, ...WITH_OPTIONS])(
+    'runs as TypeScript and creates the same limit as the page: %s',
+    (text) => {
+      const code = codeOf('TypeScript', { ...FIRST, limits: [text] });
+      const body = code.replace(/^import \{ (.*) \} from 'sluice';/, 'const { $1 } = sluice;');
+      const limiter = runInNewContext(`${body}; limiter`, { sluice, console }) as sluice.Limiter;
+      expect(statesOf(limiter)).toEqual(statesOf(sluice.createLimiter(policiesOf(text))));
+      expect(limiter.peek('alice').resetAfter).toBeGreaterThan(0); // the code itself takes one unit
+    },
+  );
 
   test.each([
     ['10/10S & 100/min  sliding-log', [2, 30], [2, 30]],

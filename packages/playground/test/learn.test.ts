@@ -30,7 +30,7 @@ test.each(CHAPTERS)(
   },
 );
 
-test('a running chapter drops requests that its picture no longer shows', () => {
+test('a running chapter discards requests that have left its picture', () => {
   const instance = createInstance(CHAPTERS[0]);
   instance.advance(20 * SHOWN);
   expect(instance.asks.length).toBeLessThan(60);

@@ -59,7 +59,7 @@ export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Po
 /**
  * Creates a policy that opens a window of `length`. A row stores the time half a millisecond before its window ends, so a plan of
  * any length finds the same end. This time is usually in the future. The algorithm does not treat it as a sign of a wrong clock,
- * because half a millisecond is shorter than any `length`.
+ * because it checks for wrong clocks only if `first` is not longer than `per`.
  */
 function openFor(length: Millis): Policy {
   const window = fixedWindow({ limit: MOST, per: '1ms', align: 'first' });

@@ -77,8 +77,8 @@ export interface Algorithm<P extends Params = Params> {
 
   /**
    * How units come back (see `Refill`), if they come back in the same way in every row. If undefined, the engine computes the time
-   * until the next unit by calling `waitFor` for each row. `limit` and `window` are the values that the policy announces, which may
-   * be larger than what its params admit.
+   * until the next unit by calling `waitFor` for each row. `limit` and `window` are the values that decisions show, which may be
+   * larger than those that `params` enforces.
    */
   refill?(params: P, limit: number, window: Millis): 'even' | 'whole' | undefined;
 

@@ -112,38 +112,41 @@ describe('packages/sluice/src/stores/redis/README.md', () => {
     ).toEqual(cases.map(([label]) => label));
   });
 
-  test.each(cases)('the stored value matches the drawing: %s', async (label, policies, isBlocked, before) => {
-    const name = `drawn ${process.pid} ${label}`;
-    const store = redis(client, { deadline: '10s' });
-    if (before !== undefined) {
-      const version = createLimiter(before, { store, name });
-      await version.take('a', 2);
-      await version.close();
-    }
-    const limiter = createLimiter(policies, { store, name });
-    await limiter.take('a', 2);
-    if (isBlocked) await limiter.block('a', '1h');
-    const value = (await client.getBuffer(`${name}:{a}`)) ?? Buffer.alloc(0);
-    // Each part of the drawing is a number of 8 bytes, with three exceptions: `mark` has 3 bytes, the `!!` of a manual block has
-    // 2 bytes, and an entry consists of two numbers.
-    const line = drawing.split('\n').find((text) => text.startsWith(`${label}  `)) ?? '';
-    const places: Record<string, number> = {};
-    let length = 0;
-    for (const word of wordsOf(line.slice(label.length)).filter((text) => !/entries|…/.test(text))) {
-      places[word] = length;
-      length += word === '!!' ? 2 : word === 'mark' ? 3 : 8;
-    }
-    const numberAt = (word: string): number => value.readDoubleLE(places[word]);
-    if (line.includes('entries')) length += 16 * numberAt('capacity');
-    expect(value).toHaveLength(length);
-    expect(numberAt('expires')).toBeGreaterThan(Date.now() - 60_000);
-    if (isBlocked) {
-      expect(value.toString('latin1', 0, 2)).toBe('!!');
-      expect(numberAt('blocked-until')).toBeGreaterThan(Date.now() + 3_000_000);
-    }
-    if ('debt' in places) expect(numberAt('debt')).toBe(720_000);
-    else expect(numberAt('count')).toBe(2);
-  });
+  test.each(cases)(
+    'the stored value has the layout that the README shows: %s',
+    async (label, policies, isBlocked, before) => {
+      const name = `drawn ${process.pid} ${label}`;
+      const store = redis(client, { deadline: '10s' });
+      if (before !== undefined) {
+        const version = createLimiter(before, { store, name });
+        await version.take('a', 2);
+        await version.close();
+      }
+      const limiter = createLimiter(policies, { store, name });
+      await limiter.take('a', 2);
+      if (isBlocked) await limiter.block('a', '1h');
+      const value = (await client.getBuffer(`${name}:{a}`)) ?? Buffer.alloc(0);
+      // Each part of the drawing is a number of 8 bytes, with three exceptions: `mark` has 3 bytes, the `!!` of a manual block has
+      // 2 bytes, and an entry consists of two numbers.
+      const line = drawing.split('\n').find((text) => text.startsWith(`${label}  `)) ?? '';
+      const places: Record<string, number> = {};
+      let length = 0;
+      for (const word of wordsOf(line.slice(label.length)).filter((text) => !/entries|…/.test(text))) {
+        places[word] = length;
+        length += word === '!!' ? 2 : word === 'mark' ? 3 : 8;
+      }
+      const numberAt = (word: string): number => value.readDoubleLE(places[word]);
+      if (line.includes('entries')) length += 16 * numberAt('capacity');
+      expect(value).toHaveLength(length);
+      expect(numberAt('expires')).toBeGreaterThan(Date.now() - 60_000);
+      if (isBlocked) {
+        expect(value.toString('latin1', 0, 2)).toBe('!!');
+        expect(numberAt('blocked-until')).toBeGreaterThan(Date.now() + 3_000_000);
+      }
+      if ('debt' in places) expect(numberAt('debt')).toBe(720_000);
+      else expect(numberAt('count')).toBe(2);
+    },
+  );
 });
 
 describe('docs/guides/headers.md', () => {

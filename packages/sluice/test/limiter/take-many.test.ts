@@ -86,7 +86,7 @@ describe('takeMany on one store', () => {
     expect(limiter.peek('ann').policies.map(({ remaining }) => remaining)).toEqual([10, 100, Infinity]);
   });
 
-  test('an item passes only if the units that it must keep free are still free after all items of its key are charged', () => {
+  test('an item passes only if the units of its `keep` are still free after all items with the same key are charged', () => {
     const { store } = stores();
     const limiter = createLimiter('10/h', { store, name: 'kept', classes: { batch: { keep: 0.5 } } });
     const batch = (cost: number) =>

@@ -258,7 +258,7 @@ describe('acquire', () => {
     await expect(patient).resolves.toMatchObject({ allowed: true });
   });
 
-  test("a caller with a higher priority that arrives during the head's store call does not wait for the head's turn", async () => {
+  test("a caller with a higher priority than the head of the queue goes first, even if it arrives during the head's store call", async () => {
     const clock = manualClock(START);
     const inner = memory({ clock });
     const store: Store<Promise<Decision>> = {

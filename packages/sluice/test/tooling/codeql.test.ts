@@ -47,7 +47,7 @@ describe('the CodeQL model pack', () => {
     expect(pack.dependencies).toBeUndefined();
   });
 
-  test('lists every file of models', () => {
+  test('includes every model file', () => {
     expect(pack.dataExtensions).toEqual(['models/*.model.yml']);
     expect(files).not.toEqual([]);
     for (const file of files) expect(file).toMatch(/^\w+\.model\.yml$/);

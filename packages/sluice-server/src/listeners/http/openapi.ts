@@ -152,7 +152,10 @@ const VERBS = {
     operation({ ...CHARGE, maxDelay }, ['maxDelay', ...Object.keys(CHARGE)]),
   ],
   refund: ['Give units back, up to the full limit', operation({ cost, tier, at }, ['cost', 'tier', 'at'])],
-  settle: ['Correct a charge to what was used', operation({ charged, used, tier, at }, ['tier', 'at'])],
+  settle: [
+    'Correct a charge to the units that were used',
+    operation({ charged, used, tier, at }, ['tier', 'at']),
+  ],
   release: ['Free places of a concurrency limit', operation({ cost, tier, at }, ['cost', 'tier', 'at'])],
   block: ['Deny a key for a given duration', object({ limit, key, duration })],
   unblock: ['End the manual block of a key', object({ limit, key })],

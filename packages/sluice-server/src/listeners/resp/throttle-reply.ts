@@ -60,7 +60,7 @@ export function encodeReply(reply: ClThrottleReply): string {
   return text;
 }
 
-/** The start of the last reply for each value of `limited`, cached because most replies start like an earlier reply. */
+/** The first part of the last reply for each value of `limited`. It is cached, because most replies begin with the same text. */
 const heads = [
   { limit: Number.NaN, text: '' },
   { limit: Number.NaN, text: '' },

@@ -37,7 +37,7 @@ export function inBatches<Request, Answer>(
   askMany: (requests: readonly Request[]) => Promise<readonly Answer[]>,
 ): Send<Request, Answer> {
   let waiting: Waiting<Request, Answer>[] = [];
-  /** The start time of each call that may delay other calls, by `performance.now()`. */
+  /** The calls that may delay other calls, each with its start time (`performance.now()`). */
   const underWay = new Map<object, Millis>();
   let isScheduled = false;
   let isTimed = false;

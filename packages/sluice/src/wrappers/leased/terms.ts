@@ -187,7 +187,7 @@ function leaseFrom({ all, buckets }: Kinds, duration: Millis, decision: Decision
     counted = Math.min(counted, lease.dated === undefined ? ownLasts : resetAfter);
   }
   const { taken, expiresAfter = Infinity } = decision;
-  // A lease that is part of another lease ends no later than that lease. Units of a bucket end with their lease, not with a window.
+  // A lease that is part of another lease ends no later than that lease. Units of a bucket expire with their lease, not with a window.
   if (buckets.length === 0) lasts = Math.min(lasts, expiresAfter);
   counted = Math.min(counted, expiresAfter);
   const life = Math.min(duration, lasts, expiresAfter) * CLOCK_ACCURACY;

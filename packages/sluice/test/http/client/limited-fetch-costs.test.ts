@@ -101,7 +101,7 @@ describe('settle', () => {
   });
 });
 
-test('a call that must queue again is refunded everything that each policy was charged', async () => {
+test('a call that must queue again is first refunded the charge of each policy', async () => {
   const { url } = await serve(inTurn([200, { 'Retry-After': 5, RateLimit: '"a";r=0;t=5' }], [200]));
   // The limiter has no concurrency policy, because this clock would jump to each of the timers that renew a place.
   const { limiter, used, fetchWith } = model({});

@@ -497,7 +497,7 @@ describe('a store that takes longer than a lease', () => {
     expect(asked.length).toBeLessThan(10);
   });
 
-  test('admits hits in order of arrival, and no more units than it debited', async () => {
+  test('admits hits in order of arrival, and never more units than were debited', async () => {
     const limiter = await experienced();
     const crowd = Array.from({ length: 2000 }, async () => limiter.take('alice'));
     await wait();

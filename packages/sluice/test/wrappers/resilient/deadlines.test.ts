@@ -54,7 +54,7 @@ describe('a hit', () => {
     expect(results).toHaveLength(4);
   });
 
-  test('is sent again every 20 ms until the first answer if the client is not connected', async () => {
+  test('is retried every 20 ms while the client is not connected, but only until the store has answered for the first time', async () => {
     const { network, limiter, events } = overNewNetwork('10/day', { onFailure: 'throw' });
     network.error = new Error('The client is offline');
     const first = after(0, limiter.take('k'));
@@ -227,7 +227,7 @@ describe('a queue of deadlines', () => {
       expect(expired).toEqual([['a', 200]]);
     });
 
-    test('extends a deadline by at most its own length, and only once', async () => {
+    test('extends a deadline by at most its original duration, and only once', async () => {
       const queue = deadlines(100);
       queue.set(named('a'));
       stall = 1000;
