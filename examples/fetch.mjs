@@ -3,7 +3,7 @@
 // @hono/node-server runs it. Try it:
 //
 //   npm run build && node examples/fetch.mjs
-//   curl -i localhost:3000                 1000 tokens a minute; an answer costs its length
+//   curl -i localhost:3000                 1000 tokens a minute; each response costs one token per word
 
 import { serve } from '@hono/node-server';
 import { createLimiter } from 'sluice';

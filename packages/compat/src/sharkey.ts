@@ -161,7 +161,7 @@ export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): 
       const row = `${key.length} ${key} ${actor}`;
       const decision = await limiterFor(key, bucket).take(row);
       // If the reset takes longer than it would for a full bucket, the bucket has shrunk below its content, or the clock went back.
-      // In both cases, a peek with a bucket that is never full shows how many calls the bucket contains.
+      // In both cases, a peek at the same row with a practically unlimited bucket size shows how many calls the row contains.
       if (decision.allowed || decision.resetAfter <= bucket.fullResetMs + GRAIN)
         return infoOf(bucket, decision, bucket.bucketSize - decision.remaining);
       const wide = await limiterFor(key, { ...bucket, bucketSize: WIDE }).peek(row);

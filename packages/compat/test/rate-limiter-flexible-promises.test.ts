@@ -27,7 +27,7 @@ let prefixes = 0;
 const freshPrefix = (): string => `rlf docs ${process.pid} ${++prefixes}`;
 
 for (const name of ['memory', 'redis 7'] as const) {
-  describe(`on ${name}, as the original documents but does not implement`, () => {
+  describe(`on ${name}, where the original does not behave as its documentation says:`, () => {
     const clock = manualClock(1_700_000_000_000);
     const make = (options: RateLimiterOptions): RateLimiterMemory =>
       new RateLimiterMemory({ ...options, store: STORES[name](clock) });

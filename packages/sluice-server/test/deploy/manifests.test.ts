@@ -82,7 +82,7 @@ test('the compose file is valid by the Compose specification', () => {
   expect(faultsOf(misspelled)).toEqual([expect.stringContaining('must NOT have additional properties')]);
 });
 
-test('the compose file starts both services read-only, and Redis is healthy first', () => {
+test('the compose file gives both services a read-only file system, and starts the server only after Redis is healthy', () => {
   const { services } = parse(read('compose.yaml')) as Compose;
   expect(services.sluice).toMatchObject({
     read_only: true,

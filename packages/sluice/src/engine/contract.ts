@@ -19,7 +19,7 @@ export type MaybePromise<T> = T | Promise<T>;
 /** The type `T` if the store answers synchronously, or `Promise<T>` if it answers with promises. */
 export type Answer<R, T> = R extends Promise<unknown> ? Promise<T> : T;
 
-/** The numbers of an algorithm. They are plain data, so that a hit can cross a socket. */
+/** The parameters of a policy, in the form that its algorithm reads. They are plain data, so that a hit can be sent over a socket. */
 export type Params = Readonly<Record<string, number | string | boolean | undefined>>;
 
 /**
@@ -259,7 +259,7 @@ export interface Inheritance {
  */
 export type Refill = 'even' | 'whole' | Millis;
 
-/** The numbers of one policy. */
+/** The state of one policy after a hit. */
 export interface PolicyState {
   /** The name of the policy within its limiter. */
   readonly name: string;

@@ -44,7 +44,7 @@ export function factFamilies(facts: Facts): Family[] {
     family(
       'sluice.certificate_expiry_timestamp',
       'gauge',
-      "When the first certificate in the listener's chain expires. The listener `store` is the client certificate for the store.",
+      "Earliest expiry of a certificate in the listener's chain. The listener `store` stands for the client certificate that the server presents to its store.",
       expiry,
       's',
     ),

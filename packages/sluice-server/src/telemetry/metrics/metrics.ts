@@ -186,7 +186,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     ];
     const [up, good] = [isStoreUp ? 1 : 0, reloads.isGood ? 1 : 0];
     return [
-      family('sluice.decisions', 'counter', 'Takes decided, by limit and outcome.', outcomes()),
+      family('sluice.decisions', 'counter', 'Number of decided takes, by limit and outcome.', outcomes()),
       family('sluice.near_limit', 'counter', 'Allowed takes that left the limit nearly used up.', near),
       family(
         'sluice.top_denied',

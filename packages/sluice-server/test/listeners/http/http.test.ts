@@ -75,7 +75,7 @@ describe('take, peek, refund, block and reset', () => {
     expect(await answer(post('/v1/take', operation))).toMatchObject([200, { allowed: true, remaining: 2 }]);
   });
 
-  test('apply the tiers, overrides, shadow mode and mode from the configuration', async () => {
+  test('apply the configured tiers, overrides, `mode` and `shadow`', async () => {
     const { post } = await serving(LIMITS);
     const limitOf = async (key: string, more = {}) =>
       (await answer(post('/v1/take', { limit: 'search', key, ...more })))[1]['limit'];

@@ -237,7 +237,7 @@ test('nginx sends 429 with Retry-After if the guide’s error page is added', as
   expect(Number(answers[5]?.headers['retry-after'])).toBeGreaterThan(0);
 }, 60_000);
 
-test('the address in the configuration for Traefik denies the sixth request', async () => {
+test("the forwardAuth address in the guide's Traefik configuration returns 429 for the sixth request", async () => {
   const server = await guideServer();
   const { http } = parse(traefik) as {
     http: { middlewares: { limit: { forwardAuth: { address: string; authRequestHeaders: string[] } } } };

@@ -43,7 +43,7 @@ export function refusalOf(status: number, text: string, endpoint: string): Error
       'ERR_PERMISSION',
       'remote.token',
       `status ${status}`,
-      said ?? 'pass a token of the server that may reset and block keys',
+      said ?? 'pass a server token that is permitted to reset and block keys',
     );
   if (problem !== undefined && status >= 400 && status < 500 && status !== 429)
     return new SluiceError(

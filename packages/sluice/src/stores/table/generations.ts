@@ -130,7 +130,8 @@ export class Generations {
     for (; looked < count && this.old !== undefined; looked += STEP) this.move(now);
     if (this.old !== undefined) return looked;
     const current = this.current;
-    const end = Math.min(current.capacity, this.#swept + count - looked);
+    // Each move examines STEP slots, which may be more than were left.
+    const end = Math.min(current.capacity, this.#swept + Math.max(0, count - looked));
     for (let slot = this.#swept; slot < end; slot++, looked++) {
       if (!isRow(current, slot)) continue;
       if (this.#weight(current, slot, now) !== 0) {

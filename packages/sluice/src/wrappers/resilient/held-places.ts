@@ -43,7 +43,7 @@ export function placesIn({ plan, cost }: Hit): number {
 
 /** The number of places that a decision took. */
 export function placesTaken({ plan }: Hit, { policies, taken }: Decision): number {
-  // A fallback may have decided with other policies. If its decision has no policy at this index, its total is used.
+  // A fallback may have decided with other policies. If the fallback's decision has no policy at this index, the decision's own `taken` is used.
   return policies[plan.policies.findIndex(isHolding)]?.taken ?? taken;
 }
 

@@ -79,7 +79,7 @@ describe('the warning about a server that evicts keys', () => {
     expect(evictions()).toEqual([]);
   });
 
-  test('does not appear, and no check fails, if the user may not read the configuration', async () => {
+  test('does not appear, and no check fails, if the user has no permission to read the configuration', async () => {
     await check('--maxmemory 100mb --maxmemory-policy allkeys-lru', async (port, control) => {
       await control.acl('SETUSER', 'limited', 'on', '>secret', '~*', '+@all', '-info', '-config');
       const client = createClient({ url: `redis://limited:secret@127.0.0.1:${port}` });

@@ -52,6 +52,16 @@ describe('a sweep', () => {
     // The other 12 slots are in the new generation, which has 832 slots.
     expect(kind.forgotten.slice(320)).toEqual(range(0, 8));
   });
+
+  test('examines no slot of the new generation if moving the last rows has used up its slots', () => {
+    const { kind, generations, add, fill } = numbered(512);
+    fill(384, () => 1);
+    add(384, 1);
+    while (generations.old !== undefined) expect(generations.sweep(0, 5)).toBe(16);
+    kind.weighed = [];
+    expect(generations.sweep(0, 5)).toBe(0);
+    expect(kind.weighed).toEqual([0]);
+  });
 });
 
 describe('each', () => {
