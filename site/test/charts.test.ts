@@ -35,7 +35,7 @@ test('a chart draws two columns side by side, and skips empty cells', () => {
   ]);
 });
 
-test('a chart draws the figures before and after a change as two bars, and draws no bar if one of them was not measured', () => {
+test('a chart draws the figures before and after a change as two bars, and draws neither bar if one of them was not measured', () => {
   expect(barsOf(RESULTS, 'speed', ['µs a call'])).toEqual([
     { name: 'one', series: 'before', value: 1.5, text: '1.50' },
     { name: 'one', series: 'after', value: 0.25, text: '0.25' },

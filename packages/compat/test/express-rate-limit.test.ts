@@ -16,7 +16,7 @@ const asTheirs = (options?: Parameters<typeof sluiceStore>[0]): Store => sluiceS
 
 const frameworks = { 'Express 5': express, 'Express 4': express4 as unknown as typeof express };
 
-describe.each(Object.entries(frameworks))('express-rate-limit on %s', (_, framework) => {
+describe.each(Object.entries(frameworks))('express-rate-limit on %s:', (_, framework) => {
   function app(options: Partial<Options>, status = 200) {
     const errors: unknown[] = [];
     const server = framework();
@@ -104,7 +104,7 @@ describe.each(Object.entries(frameworks))('express-rate-limit on %s', (_, framew
   });
 });
 
-describe('while Redis is unavailable', () => {
+describe('while Redis is unavailable,', () => {
   async function answers(onFailure: 'throw' | 'allow' | 'deny', passOnStoreError: boolean) {
     const server = express();
     const logger = { error: vi.fn(), warn: vi.fn() };

@@ -35,7 +35,7 @@ const places = {
   'on Redis': (clock: ManualClock) => sluiceStore({ store: ownRedis(clock), prefix: freshPrefix() }),
 };
 
-describe.each(Object.entries(places))('sluiceStore() %s', (_, open) => {
+describe.each(Object.entries(places))('sluiceStore() %s:', (_, open) => {
   function opened(params: object = {}) {
     const clock = manualClock(1_700_000_000_000);
     const store = new (open(clock))(params);
@@ -85,7 +85,7 @@ describe.each(Object.entries(places))('sluiceStore() %s', (_, open) => {
     await expect(opened().incr(2, Number.NaN)).rejects.toMatchObject({ code: 'ERR_DURATION' });
   });
 
-  test('with continueExceeding, each request made while limited restarts the whole window', async () => {
+  test('with continueExceeding, each request that exceeds the limit restarts the whole window', async () => {
     const { clock, incr, read } = opened({ continueExceeding: true });
     for (let i = 0; i < 2; i++) await incr();
     for (let current = 3; current < 8; current++) {
@@ -100,7 +100,7 @@ describe.each(Object.entries(places))('sluiceStore() %s', (_, open) => {
     expect(await incr()).toEqual({ current: 1, ttl: 1000 });
   });
 
-  test('with exponentialBackoff, each request made while limited doubles the wait, and a reported wait is never shortened', async () => {
+  test('with exponentialBackoff, each request that exceeds the limit doubles the wait, and a reported wait is never shortened', async () => {
     const { clock, incr, read } = opened({ exponentialBackoff: true });
     for (let i = 0; i < 2; i++) await incr();
     expect(await incr()).toEqual({ current: 3, ttl: 1000 });
@@ -122,7 +122,7 @@ describe.each(Object.entries(places))('sluiceStore() %s', (_, open) => {
     expect(await incr()).toEqual({ current: 53, ttl: Number.MAX_SAFE_INTEGER });
   });
 
-  test('a wait is not shortened when the count of requests made while limited has expired', async () => {
+  test('a wait is not shortened when the count of requests that exceeded the limit expires', async () => {
     const { clock, incr } = opened({ exponentialBackoff: true });
     for (let i = 0; i < 40; i++) await incr();
     const wait = 1000 * 2 ** 37;
@@ -140,7 +140,7 @@ describe.each(Object.entries(places))('sluiceStore() %s', (_, open) => {
   });
 
   test.each(['continueExceeding', 'exponentialBackoff'])(
-    'with %s, admits 20 of 100 concurrent hits if max is 20',
+    'with %s, 20 of 100 concurrent hits are admitted if max is 20',
     async (option) => {
       const { incr } = opened({ [option]: true });
       const all = await Promise.all(Array.from({ length: 100 }, () => incr(20)));
@@ -211,7 +211,7 @@ test('sluiceStore() rejects a misspelled option when it creates the class', () =
   );
 });
 
-describe('@fastify/rate-limit with sluiceStore(), over a socket,', () => {
+describe('@fastify/rate-limit with sluiceStore(), over a socket:', () => {
   const running: FastifyInstance[] = [];
   afterEach(async () => {
     for (const app of running.splice(0)) await app.close();

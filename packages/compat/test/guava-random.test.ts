@@ -9,7 +9,7 @@ describe('random calls', () => {
   const RATES = [1, 2, 3, 5, 7, 10, 33, 100, 999, 5000];
 
   for (const warmup of [undefined, 1, 400, 3000]) {
-    test(`with the warmup ${warmup}, return the same waits as a calculation with exact fractions`, async () => {
+    test(`to a limiter with the warmup ${warmup} return the same waits as a calculation with exact fractions`, async () => {
       for (let seed = 1; seed <= 40; seed++) {
         const draw = random(seed);
         const clock = manualClock(draw(1e9) / 1000);

@@ -81,8 +81,8 @@ async function answer(limiter: Verbs, step: Step): Promise<unknown> {
   }
 }
 
-describe('recorded scenarios', () => {
-  test('are 93 in number, with 3590 steps in total', () => {
+describe('recorded scenarios:', () => {
+  test('93 scenarios with 3590 steps are compared', () => {
     expect(compared).toHaveLength(93);
     expect(compared.flatMap(({ steps }) => steps.filter(isCompared))).toHaveLength(3590);
   });
@@ -98,7 +98,7 @@ describe('recorded scenarios', () => {
     }
   }
 
-  test('make each call at the recorded instant if sleeping advances the clock', async () => {
+  test('each call is made at the recorded instant if sleeping advances the clock', async () => {
     for (const scenario of compared.filter(({ sleepAdvancesClock }) => sleepAdvancesClock)) {
       const clock = manualClock(scenario.startMicros / 1000);
       const limiter = RateLimiter.create(Number(scenario.permitsPerSecond), {
@@ -119,7 +119,7 @@ describe('recorded scenarios', () => {
   });
 });
 
-describe('RateLimiter', () => {
+describe('RateLimiter:', () => {
   const open = (rate: number, options: RateLimiterOptions = {}) => {
     const clock = manualClock();
     return { clock, limiter: RateLimiter.create(rate, { clock, ...options }) };
@@ -258,7 +258,7 @@ describe('RateLimiter', () => {
   });
 });
 
-describe.each(['memory', 'redis 7'])('distributed, on %s', (name) => {
+describe.each(['memory', 'redis 7'])('distributed, on %s:', (name) => {
   const makeStore = STORES[name];
 
   /**

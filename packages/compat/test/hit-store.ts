@@ -34,7 +34,7 @@ export function hitStoreClaims(
       make({ clock, store: ownRedis(clock), prefix: freshPrefix() }),
   };
 
-  describe.each(Object.entries(places))('sluiceStore() %s', (_, open) => {
+  describe.each(Object.entries(places))('sluiceStore() %s:', (_, open) => {
     function opened(windowMs = MINUTE) {
       const clock = manualClock(START);
       const store = open(clock);

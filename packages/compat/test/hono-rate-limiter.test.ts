@@ -36,7 +36,7 @@ function app(config: Config, status: 200 | 500 = 200): Promise<string> {
   return listen((request, response) => void listener(request, response));
 }
 
-describe('hono-rate-limiter with sluiceStore()', () => {
+describe('hono-rate-limiter with sluiceStore():', () => {
   test('allows requests up to the limit, denies the next one, and reports the wait in headers', async () => {
     const url = await app({ store: asTheirs() });
     const first = await drained(fetch(url));

@@ -65,7 +65,7 @@ const recording = sort(
 for (const store of ['memory', 'redis 7']) {
   const makeStore = STORES[store];
 
-  describe(`on ${store}`, () => {
+  describe(`on ${store},`, () => {
     for (const { claim, run: runOver } of recording.vectors) {
       test(claim, async () => {
         expect(await runOver(makeStore)).toEqual([]);
@@ -143,7 +143,7 @@ test('13 recorded scenarios with 415 steps are compared, 8 of which (231 steps) 
   expect(Object.values(recording.leftOut).flat()).toHaveLength(3);
 });
 
-describe('RateLimit of ratelimit.js', () => {
+describe('RateLimit of ratelimit.js:', () => {
   const heard = <T>(
     call: (callback: (error: Error | null, result?: T) => void) => void,
   ): Promise<unknown[]> =>
@@ -183,7 +183,7 @@ describe('RateLimit of ratelimit.js', () => {
       expect([await raised.incr('a'), await raised.incr('a')]).toEqual([false, true]);
     }));
 
-  test('with clientPrefix, the client adds the prefix', () =>
+  test('with clientPrefix, only the Redis client adds the prefix to a key', () =>
     punctually(100, async () => {
       const prefix = ownName();
       const prefixed = new Redis(inject('redisPort'), '127.0.0.1', { keyPrefix: `${prefix} ` });
@@ -246,7 +246,7 @@ describe('invalid arguments', () => {
     expect(construct).toThrow(expect.objectContaining({ code, option }));
   });
 
-  test('an empty list of identifiers and a weight that is not a number are rejected, and nothing is counted', async () => {
+  test('such as an empty list of identifiers or a weight that is not a number are rejected, and nothing is counted', async () => {
     const limiter = createMultiPrecision([[60, 1]], { clock: manualClock() });
     await expect(limiter.incr([])).rejects.toMatchObject({ code: 'ERR_OPTIONS', option: 'ids' });
     await expect(limiter.incr('a', Number.NaN)).rejects.toMatchObject({ code: 'ERR_COST' });

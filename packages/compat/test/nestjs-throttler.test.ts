@@ -26,7 +26,7 @@ const places = {
   'on Redis': (clock: ManualClock) => asTheirs({ store: ownRedis(clock), prefix: freshPrefix() }),
 };
 
-describe.each(Object.entries(places))('sluiceStore() %s', (_, open) => {
+describe.each(Object.entries(places))('sluiceStore() %s:', (_, open) => {
   function opened() {
     const clock = manualClock(1_700_000_000_000);
     const storage = open(clock);
@@ -202,7 +202,7 @@ describe('sluiceStore(), compared with the storage of @nestjs/throttler,', () =>
   });
 });
 
-describe('@nestjs/throttler with sluiceStore(), over a socket,', () => {
+describe('@nestjs/throttler with sluiceStore(), over a socket:', () => {
   const running: INestApplication[] = [];
   afterEach(async () => {
     for (const app of running.splice(0)) await app.close();

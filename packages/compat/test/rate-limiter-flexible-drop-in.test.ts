@@ -174,7 +174,7 @@ describe('RateLimiterValkey', () => {
     valkey.disconnect();
   });
 
-  test('rejectIfValkeyNotReady rejects while the client is not connected, as in the original', async () => {
+  test('with rejectIfValkeyNotReady rejects calls while the client is not connected, as the original does', async () => {
     const idle = new Valkey(port, '127.0.0.1', { lazyConnect: true });
     const options = { storeClient: idle, points: 2, duration: 10, rejectIfValkeyNotReady: true };
     await expect(new original.RateLimiterValkey(options).consume('a')).rejects.toBeInstanceOf(Error);
@@ -185,7 +185,7 @@ describe('RateLimiterValkey', () => {
     idle.disconnect();
   });
 
-  test('rejects rejectIfRedisNotReady, which is an option of RateLimiterRedis', () => {
+  test('rejects the option rejectIfRedisNotReady, which belongs to RateLimiterRedis', () => {
     const options = { storeClient: client, points: 2, duration: 10, rejectIfRedisNotReady: true };
     expect(() => new RateLimiterValkey(options)).toThrow(
       expect.objectContaining({ code: 'ERR_UNKNOWN_OPTION' }),
@@ -234,7 +234,7 @@ test('the classes of Sluice are assignable to the types of rate-limiter-flexible
   expect(await new RateLimiterQueue(limiters[0], queued).getTokensRemaining('a')).toBe(1);
 });
 
-describe("the original's wrappers around our limiters", () => {
+describe("the original's wrappers around our limiters:", () => {
   const make = (options: Partial<IRateLimiterOptions> = {}): RateLimiterMemory =>
     new RateLimiterMemory({ points: 2, duration: 10, ...options });
 
@@ -275,7 +275,7 @@ describe("the original's wrappers around our limiters", () => {
   });
 });
 
-describe("our wrappers around the original's limiters", () => {
+describe("our wrappers around the original's limiters:", () => {
   const make = (options: Partial<IRateLimiterOptions> = {}): original.RateLimiterMemory =>
     new original.RateLimiterMemory({ points: 1, duration: 10, ...options } as never);
 

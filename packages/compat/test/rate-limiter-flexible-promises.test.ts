@@ -137,7 +137,7 @@ const failing: Store<Promise<Decision>> = {
   close() {},
 };
 
-describe('RateLimiterRedis', () => {
+describe('RateLimiterRedis:', () => {
   test("keeps its counts on its client's server, where limiters with the same prefix share them", () =>
     punctually(100, async () => {
       const options = { points: 2, duration: 100, storeClient: client, keyPrefix: freshPrefix() };
@@ -302,7 +302,7 @@ test('BurstyRateLimiter rejects with the Error of a store that fails', async () 
   await expect(new BurstyRateLimiter(whole, broken).consume('k')).rejects.toThrow('the server is gone');
 });
 
-describe('RateLimiterQueue', () => {
+describe('RateLimiterQueue:', () => {
   test('serves calls in order, and as many calls in each duration as there are points', async () => {
     const clock = manualClock();
     const queue = new RateLimiterQueue(new RateLimiterMemory({ points: 2, duration: 1, clock }), { clock });
@@ -436,7 +436,7 @@ describe('RateLimiterQueue', () => {
   });
 });
 
-describe('options', () => {
+describe('options and arguments:', () => {
   test.each([
     [{ duration: 1 }, 'points is required'],
     [{ points: 1 }, 'duration is required'],

@@ -102,7 +102,7 @@ function comparable(name: string, { rejected, value }: Answer, blocks: boolean):
 const msOf = ({ value }: Answer): number =>
   typeof value === 'object' && value !== null ? value.msBeforeNext : 0;
 
-describe('compared with the original in memory, on a shared clock', () => {
+describe('compared with the original in memory, on a shared clock,', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
   });

@@ -46,7 +46,7 @@ const run = scenarios.filter((scenario) => why(scenario) === undefined);
 
 for (const name of STORE_NAMES) {
   const makeStore = STORES[name];
-  describe(`on ${name}`, () => {
+  describe(`on ${name},`, () => {
     for (const scenario of run) {
       const steps = compared(scenario);
       test(`${scenario.id} agrees with the recording at all ${steps.length} steps`, async () => {

@@ -46,7 +46,7 @@ function rule(limits: readonly Limit[], mode: RollingMode) {
 describe.each([
   ['memory', 40],
   ['redis 7', 4],
-])('on %s', (store, seeds) => {
+])('on %s,', (store, seeds) => {
   test.each(['binary', 'nary', 'uniform'] as const)(
     'mode %s returns the same fields as the rule in the readme',
     async (mode) => {

@@ -27,7 +27,7 @@ const ownName = (): string => `rolling ${process.pid} ${++names}`;
 for (const store of ['memory', 'redis 7']) {
   const makeStore = STORES[store];
 
-  describe(`on ${store}`, () => {
+  describe(`on ${store},`, () => {
     for (const { claim, run } of [...risingstack.vectors, ...classdojo.vectors]) {
       test(claim, async () => {
         expect(await run(makeStore)).toEqual([]);
@@ -159,7 +159,7 @@ for (const store of ['memory', 'redis 7']) {
   });
 }
 
-test('70 RisingStack scenarios with 3238 steps are replayed, and 22 are left out; of those replayed, 26 with 927 steps must agree exactly', () => {
+test('70 RisingStack scenarios with 3238 steps are replayed, 26 of which (927 steps) must agree exactly, and 22 others are left out', () => {
   const exact = risingstackScenarios.filter(({ exactLog }) => exactLog);
   expect(risingstack.vectors).toHaveLength(70);
   expect(risingstack.vectors.reduce((sum, { steps }) => sum + steps, 0)).toBe(3238);

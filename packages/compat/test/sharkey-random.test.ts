@@ -87,7 +87,7 @@ function limitsFrom(draw: (below: number) => number): readonly RateLimit[] {
 describe.each([
   ['memory', 120],
   ['redis 7', 6],
-])('on %s', (store, scenarios) => {
+])('on %s,', (store, scenarios) => {
   test(`${scenarios * 60} calls, with factors that change and a clock that goes back, return the same fields as the reference`, async () => {
     for (let seed = 1; seed <= scenarios; seed++) {
       const draw = random(seed);

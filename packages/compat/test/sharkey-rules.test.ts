@@ -83,7 +83,7 @@ test.each<[string, object, unknown]>([
   ['max', { max: 0, duration: 1000 }, 0],
   ['duration', { max: 1, duration: -1 }, -1],
   ['minInterval', { minInterval: -1 }, -1],
-])('a limit with an invalid %s is rejected with an error that names it: %j', async (name, numbers, value) => {
+])('a limit with an invalid %s causes an error that names this member: %j', async (name, numbers, value) => {
   const limit = { key: 'k', ...numbers } as RateLimit;
   const refusal = { code: 'ERR_NUMBER', option: `limit k: ${name}`, value };
   expect(() => translateLimit(limit, 2)).toThrow(expect.objectContaining(refusal));

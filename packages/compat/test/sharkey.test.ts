@@ -221,7 +221,7 @@ describe('the state', () => {
     }
   });
 
-  test('takes one row for each key that clients invent, and outlives the limiter that wrote it', async () => {
+  test('takes one row for each key that clients invent, and remains after the limiter that wrote the row is discarded', async () => {
     const store = memory({ clock: manualClock() });
     const { limit } = service({ store });
     for (let i = 0; i < 2000; i++) await limit({ type: 'bucket', key: `/files/${i}`, size: 1 + i }, 'a');
@@ -229,7 +229,7 @@ describe('the state', () => {
     expect((await limit({ type: 'bucket', key: '/files/0', size: 1 }, 'a')).blocked).toBe(true);
   });
 
-  test('is not replenished, and not charged for blocked calls, when the clock goes back', async () => {
+  test('is neither replenished nor charged for blocked calls when the clock goes back', async () => {
     const { clock, limit } = service();
     for (let i = 0; i < 10; i++) await limit(TEN, 'a');
     clock.advance(-5000);
@@ -266,7 +266,7 @@ describe('the state', () => {
   });
 });
 
-describe('invalid arguments', () => {
+describe('invalid arguments:', () => {
   const bad: readonly unknown[] = [
     { key: 'k', type: 'bucket' },
     { key: 'k', type: 'bucket', size: NaN },
@@ -295,7 +295,7 @@ describe('invalid arguments', () => {
   });
 });
 
-describe('on Redis', () => {
+describe('on Redis,', () => {
   const clients: Redis[] = [];
   afterEach(() => {
     for (const client of clients.splice(0)) client.disconnect();

@@ -108,7 +108,7 @@ const run = recorded.scenarios.filter(
 
 for (const name of ['memory', 'redis 7'] as const) {
   const makeStore = STORES[name];
-  describe(`on ${name}`, () => {
+  describe(`on ${name},`, () => {
     for (const scenario of run) {
       const steps = compared(scenario);
       test(`${scenario.id} agrees with the recording at all ${steps.length} steps`, async () => {

@@ -79,9 +79,9 @@ function shown({ limits, traffic }: State): number[][] {
   });
 }
 
-describe('the code for the limits of the page', () => {
+describe('the code that the page shows', () => {
   test.each([...EVERY, ...WITH_OPTIONS])(
-    'runs as TypeScript and creates the same limit as the page: %s',
+    'in TypeScript creates a limiter with the same limit as the page: %s',
     (text) => {
       const code = codeOf('TypeScript', { ...FIRST, limits: [text] });
       const body = code.replace(/^import \{ (.*) \} from 'sluice';/, 'const { $1 } = sluice;');
@@ -95,7 +95,7 @@ describe('the code for the limits of the page', () => {
     ['10/10S & 100/min  sliding-log', [2, 30], [2, 30]],
     ["9/10s & penalty { after: 2, within: '10s', block: 15s }", [0.5], [0.5, 0]],
     ["gcra { limit: 9, per: '10s' } & 5/s", [0, 5], [0, 5]],
-  ])('of %s with costs %j charges these costs in every language', (text, costs, taken) => {
+  ])('for %s with costs %j charges these costs in every language', (text, costs, taken) => {
     const state = { ...FIRST, limits: [text], costs: [costs] };
     const code = codeOf('TypeScript', state).replace(/^import (.*) from 'sluice';/, 'const $1 = sluice;');
     const decision = runInNewContext(`${code}; decision`, { sluice, console }) as sluice.Decision;

@@ -37,7 +37,7 @@ test('a running chapter discards requests that have left its picture', () => {
   expect(instance.levels.length).toBeLessThan(1000);
 });
 
-test('every picture is animated, and decides requests that the reader sends', async () => {
+test('every picture is animated, and reports how many of the requests that the reader sends pass', async () => {
   const page = await site.open('#learn');
   const canvases = page.locator('figure canvas');
   expect(await canvases.count()).toBe(CHAPTERS.length);

@@ -12,7 +12,7 @@ const clockAt = (now: () => number) => ({ now, after: () => () => {} });
 const asJson = (decision: object) => numbersOf(JSON.parse(JSON.stringify(decision)));
 
 describe('the history of a limit on the page', () => {
-  test('keeps an hour in a bounded number of points, and no request is lost by merging them', () => {
+  test('keeps an hour in a bounded number of points, and merging the points loses no request', () => {
     const series: Point[] = [];
     for (let second = 1; second <= 3600; second++) addPoint(series, point(second * 1000, second % 7));
     expect(series.length).toBeLessThan(700);
@@ -23,7 +23,7 @@ describe('the history of a limit on the page', () => {
     expect(series[0].at).toBeGreaterThanOrEqual(100_000);
   });
 
-  test('is filled with the history that the server sends only where it has no points of its own', () => {
+  test('takes points from the history that the server sends, but only for times at which it has no points of its own', () => {
     const series = [point(25_000, 9), point(26_000, 9)];
     addPast(series, [point(10_000, 1, 10_000), point(20_000, 2, 10_000), point(26_000, 3, 6000)]);
     expect(series.map(({ at, allowed }) => [at, allowed])).toEqual([
@@ -64,7 +64,7 @@ describe('the explanation of a key', () => {
     ]);
   });
 
-  test('mentions a manual block, and a key that the configuration blocks', () => {
+  test('says whether a manual block or the configuration blocks the key', () => {
     limiter.block('ben', '2m');
     expect(explain(asJson(limiter.peek('ben')), '').summary).toBe(
       'is denied by a manual block, which ends in 2 min.',

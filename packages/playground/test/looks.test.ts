@@ -38,7 +38,7 @@ async function openPart(hash: string, options: Parameters<Site['open']>[1]): Pro
   return page;
 }
 
-describe.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
+describe.each(['light', 'dark'] as const)('in the %s theme,', (colorScheme) => {
   test.each(PARTS)('the %s part has no accessibility violations (axe)', async (name, hash) => {
     const page = await openPart(hash, { colorScheme, reducedMotion: 'reduce' });
     expect(await violationsOn(page)).toEqual([]);
@@ -54,7 +54,7 @@ async function violationsOn(page: Page): Promise<string[]> {
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
 }
 
-describe.each(['light', 'dark'] as const)('on a phone in the %s theme', (colorScheme) => {
+describe.each(['light', 'dark'] as const)('on a phone in the %s theme,', (colorScheme) => {
   test.each(PARTS)('the %s part fits the screen and has no accessibility violations', async (name, hash) => {
     const viewport = { width: 360, height: 740 };
     const page = await openPart(hash, { viewport, colorScheme, reducedMotion: 'reduce' });

@@ -50,8 +50,8 @@ describe('the initial page', () => {
   });
 });
 
-describe('text and sliders', () => {
-  test('stay in sync', async () => {
+describe('the controls of a limit', () => {
+  test('keep the text and the sliders in sync', async () => {
     await fresh();
     await limitText(0).fill('25/30s token-bucket burst 5');
     expect(await slider(0, 'limit').getAttribute('aria-valuetext')).toBe('25');
@@ -171,7 +171,7 @@ describe('traffic', () => {
     expect(await page.getByLabel('level of').inputValue()).toBe('ann');
   });
 
-  test('from a dropped log is replayed', async () => {
+  test('from a log file that is dropped on the page is replayed', async () => {
     await fresh('limit=2%2Fs');
     const lines = Array.from(
       { length: 30 },
@@ -284,7 +284,7 @@ describe('costs by policy', () => {
     await other.context().close();
   });
 
-  test('ignore invalid numbers, and stay with their policy when another policy is removed', async () => {
+  test('are not changed by invalid input, and stay with their policy when another policy is removed', async () => {
     await fresh('limit=10%2F10s+%26+20%2F20s+%26+90%2Fmin&cost=1,2,3');
     await costField('20/20s').fill('');
     await costField('90/min').fill('-4');
@@ -347,7 +347,7 @@ describe('playback', () => {
     await shot(page, 'scrubbed');
   });
 
-  test('scrubs when the chart is dragged', async () => {
+  test('moves to the time under the pointer when the chart is dragged', async () => {
     await fresh();
     const box = await lane(1).locator('canvas').boundingBox();
     if (box === null) throw new Error('no picture');
@@ -359,7 +359,7 @@ describe('playback', () => {
   });
 });
 
-describe('exporting', () => {
+describe('exporting:', () => {
   test('the URL contains the whole state', async () => {
     await fresh();
     await limitText(1).fill('7/5s & 100/h fixed-window');

@@ -23,7 +23,7 @@ describe('server-sent events', () => {
     expect(heard(text.slice(0, -40), text.slice(-40))).toEqual(expected);
   });
 
-  test('are not delivered before their empty line', () => {
+  test('are not delivered before the empty line that ends them', () => {
     expect(heard('data: x\n')).toEqual([]);
   });
 });

@@ -53,7 +53,7 @@ describe('SIGTERM', () => {
         while (!isOver) await ask();
       };
       const clients = Array.from({ length: 32 }, client);
-      // Wait until the server has accepted all connections, because it closes the others together with the listening socket.
+      // Wait until the server has accepted all connections, because closing the listening socket also closes connections that wait there.
       await expect.poll(() => connected === 32 && answered > 100, { timeout: 20_000 }).toBe(true);
       server.process.kill('SIGTERM');
       await Promise.all(clients);
@@ -172,7 +172,7 @@ describe('requests that arrive at the last moment', () => {
     ],
     ['RESP', openResp, command('ping'), /^\+PONG\r\n$/],
   ] as const)(
-    '%s: all clients that have connected are served, even if the server accepts one at a time',
+    '%s: all clients that have connected are served, even if the server accepts only one connection at a time',
     async (_, open, words, answer) => {
       const { port, listener } = await opened(open, 'limits: { api: 3/h }');
       await stat('.');
@@ -186,7 +186,7 @@ describe('requests that arrive at the last moment', () => {
     },
   );
 
-  test('HTTP: a request that is sent before idle connections are closed is answered, even though timers run before sockets are read', () =>
+  test('HTTP: a request that is sent before idle connections are closed is answered, even though the event loop runs timers before it reads sockets', () =>
     punctually(300, async () => {
       const { port, listener } = await opened(openHttp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
@@ -206,7 +206,7 @@ describe('requests that arrive at the last moment', () => {
   // If this machine stalls for half a second, the client sends its command too late.
   const within = <T>(run: () => Promise<T>) => punctually(200, run);
 
-  test('RESP: a command that is sent before the shutdown is answered, even though timers run before sockets are read', () =>
+  test('RESP: a command that is sent before the shutdown is answered, even though the event loop runs timers before it reads sockets', () =>
     within(async () => {
       const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
@@ -236,7 +236,7 @@ describe('requests that arrive at the last moment', () => {
       await drained;
     }));
 
-  test('RESP: an idle client can send one more command', () =>
+  test('RESP: an idle client can send one more command after the shutdown has begun', () =>
     within(async () => {
       const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
@@ -249,7 +249,7 @@ describe('requests that arrive at the last moment', () => {
       await drained;
     }));
 
-  test('RESP: a client that stops sending soon after the shutdown gets a reply to every command', () =>
+  test('RESP: a client that stops sending soon after the shutdown has begun gets a reply to every command', () =>
     within(async () => {
       const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
@@ -279,7 +279,7 @@ describe('requests that arrive at the last moment', () => {
       await drained;
     }));
 
-  test('RESP: commands that the server has not read yet because too many others wait for the store are answered', () =>
+  test('RESP: commands are answered even if the server has not read them yet because too many earlier commands wait for the store', () =>
     within(async () => {
       const store = later(memory(), () => 1200);
       const { port, listener } = await opened(openResp, 'limits: { api: 9999/h }', { store });
@@ -315,7 +315,7 @@ describe('requests that arrive at the last moment', () => {
     ['answers immediately', memory],
     ['is slow', () => later(memory(), () => 200 + Math.random() * 50)],
   ])(
-    'HTTP: all pipelined requests are answered if the store %s, and the last response closes the connection',
+    'HTTP: all pipelined requests are answered if the store %s, and only the last response has the header Connection: close',
     (_, store) =>
       within(async () => {
         const { port, listener } = await opened(openHttp, 'limits: { api: 99/h }', { store: store() });

@@ -96,7 +96,7 @@ test('every metric that a server exports is in the table of the guide, with its 
   }
 });
 
-test('the table of the guide contains every message that the server logs, with its level, and no other', () => {
+test('the table of the guide contains every message that the server logs, with its level, and no other messages', () => {
   const folder = join(root, 'packages/sluice-server/src');
   const logged = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))

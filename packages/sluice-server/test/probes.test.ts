@@ -15,7 +15,7 @@ async function statusOf(server: Serving, path: string, init: RequestInit = {}): 
   return (await fetch(`http://127.0.0.1:${server.probeAddress?.port}${path}`, init)).status;
 }
 
-test('the probe listener answers without a token and a certificate, while other listeners require them', async () => {
+test('the probe listener answers without a token or a certificate, while other listeners require them', async () => {
   const folder = temporaryFolder();
   const { ca, cert, key } = certificates();
   const files = { cert: join(folder, 'cert'), key: join(folder, 'key'), ca: join(folder, 'ca') };
@@ -41,7 +41,7 @@ test('the log warns if other machines can read the most denied keys from the pro
   expect(await warningOf({ probe: LOCAL, metrics: { topKeys: 5 } })).toBeUndefined();
 });
 
-test('the probe listener serves nothing else', async () => {
+test('the probe listener rejects other paths and methods, and requests from web pages of other origins', async () => {
   const server = await serving(LIMITS, { probe: LOCAL });
   expect(await statusOf(server, '/v1/take', { method: 'POST', body: '{}' })).toBe(405);
   expect(await statusOf(server, '/v1/limits')).toBe(404);
@@ -91,7 +91,7 @@ test('/readyz fails and /livez succeeds while the server waits for its store and
   await expect(statusOf(server, '/livez')).rejects.toThrow();
 });
 
-test('/readyz?store fails while the store is down, and metrics and log say that a fallback answers', async () => {
+test('/readyz?store fails while the store is down, and the metrics and the log show that a fallback decides', async () => {
   const redis = await redisServer();
   const url = `redis://127.0.0.1:${redis.port}`;
   const server = await serving(LIMITS, { store: { url, deadline: '2s', onFailure: 'allow' }, probe: LOCAL });
@@ -117,7 +117,7 @@ test('/readyz?store fails while the store is down, and metrics and log say that 
   await again.stop();
 }, 40_000);
 
-test('the command opens the probe listener with --probe-http, and /readyz fails from SIGTERM on', async () => {
+test('sluice serve --probe-http opens the probe listener, and /readyz fails as soon as SIGTERM has arrived', async () => {
   const process = await started(
     '--config',
     temporaryFile(LIMITS),

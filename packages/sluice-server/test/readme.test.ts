@@ -154,7 +154,7 @@ describe('the limits in the README', () => {
     expect(lockout(answers.at(-1))).toBeLessThanOrEqual(300_000);
   });
 
-  test('in shadow mode count but deny nothing', async () => {
+  test('in shadow mode count requests but do not deny any', async () => {
     const server = await serving(limits);
     for (const key of ['bob', 'known-scraper'])
       expect(await take(server, 'search', key, { cost: 1000 })).toMatchObject({ allowed: true });
@@ -163,7 +163,7 @@ describe('the limits in the README', () => {
   });
 });
 
-describe("Envoy's format", () => {
+describe("Envoy's format in the README:", () => {
   const asking = (server: Serving, hitsAddend: number, ...entries: [key: string, value: string][]) =>
     server
       .post('/json', {
@@ -173,7 +173,7 @@ describe("Envoy's format", () => {
       })
       .then(async (response) => ((await response.json()) as { overallCode: string }).overallCode);
 
-  test('the limits in the README apply to addresses, and to paths that start with /login', async () => {
+  test('the limits apply to addresses, and to paths that start with /login', async () => {
     const server = await serving(descriptors);
     expect(await asking(server, 10, ['remote_address', '192.0.2.1'])).toBe('OK');
     expect(await asking(server, 11, ['remote_address', '192.0.2.2'])).toBe('OVER_LIMIT');
@@ -184,7 +184,7 @@ describe("Envoy's format", () => {
     expect(await asking(server, 1000, ['path', '/logout'], ip)).toBe('OK');
   });
 
-  test("the Envoy filter in the README uses existing fields of Envoy's message, and the domain of the limits", () => {
+  test("the filter has only fields that exist in Envoy's message, and names the domain of the limits", () => {
     const [one] = parse(filter) as { name: string; typed_config: Record<string, unknown> }[];
     const { '@type': type, ...fields } = one?.typed_config ?? {};
     const name = 'envoy.extensions.filters.http.ratelimit.v3.RateLimit';

@@ -54,6 +54,6 @@ test.each([
   ['postgres://a@127.0.0.1:1/b', { ca: '/dev/null' }, 'For Postgres, set sslrootcert'],
   ['rediss://127.0.0.1:1', { cert: '/dev/null' }, '--store-cert and --store-key must be given together'],
   ['rediss://127.0.0.1:1', { ca: '/no/such/file' }, 'cannot use the TLS files of the store: ENOENT'],
-])('the certificate options for the store %s are rejected if they are %j', async (url, tls, message) => {
+])('for the store %s, the certificate options %j are rejected', async (url, tls, message) => {
   await expect(openStore({ url, tls })).rejects.toThrow(message);
 });

@@ -160,7 +160,7 @@ describe('a store that is unavailable', () => {
     await server.drain();
   });
 
-  test('lets requests pass if --on-failure is allow', async () => {
+  test('causes no denials if --on-failure is allow', async () => {
     const redis = await redisServer();
     const url = `redis://127.0.0.1:${redis.port}`;
     const server = await serving(LIMITS, { store: { url, deadline: '50ms', onFailure: 'allow' } });
@@ -282,14 +282,14 @@ test.each([
   await expect(openStore({ url })).rejects.toThrow(`--store is invalid: ${message}`);
 });
 
-test('the server rejects an empty host in a list of hosts, and does not show a password with a slash', async () => {
+test('the server rejects an empty host in a list of hosts, and does not show a password that contains a slash', async () => {
   await expect(openStore({ url: 'redis+cluster://a:1,,b:2' })).rejects.toThrow('empty host');
   const opening = openStore({ url: 'redis://user:s3/cret@127.0.0.1:1' });
   await expect(opening).rejects.toThrow('--store is not a valid URL: redis://user:***@127.0.0.1:1');
   await expect(opening).rejects.not.toThrow('cret');
 });
 
-test('a store that cannot be opened closes its connections', async () => {
+test('the server closes its connections to a store that it cannot open', async () => {
   const redis = await redisServer();
   const url = `redis://127.0.0.1:${redis.port}`;
   await expect(openStore({ url, leases: { nodes: 0 } })).rejects.toThrow('nodes');

@@ -56,7 +56,7 @@ test.each(['help nope', 'nope --help', 'nope'])('sluice %s reports the unknown c
 describe('every flag whose value is a duration', () => {
   const flags = Object.keys(SERVE_FLAGS).filter((flag) => SERVE_FLAGS[flag]?.value === 'TIME');
 
-  test('is in the table that the following tests use', () => {
+  test('is declared with the value TIME', () => {
     expect(flags).toEqual(
       expect.arrayContaining(['deadline', 'idle-timeout', 'keep-alive', 'drain-delay', 'drain-timeout']),
     );
@@ -75,7 +75,7 @@ describe('every flag whose value is a duration', () => {
     'replay access.log --policy 10/s --every',
     'top --every',
   ])(
-    'rejects a value that is not a duration, and is named in the message: sluice %s 5parsecs',
+    'is named in the error message if its value is not a valid duration: sluice %s 5parsecs',
     async (command) => {
       const config = temporaryFile('limits: { a: 1/s }');
       const given = command.split(' ').map((arg) => (arg === 'limits.yaml' ? config : arg));

@@ -27,7 +27,7 @@ function unless<T>(refusal: new (...words: never[]) => Error, make: () => T): T 
 
 const anyText = fc.string({ unit: 'binary', maxLength: 120 });
 
-describe('log lines', () => {
+describe('parsing log lines:', () => {
   const FIRST = { plain: '', json: '', combined: '', csv: 'time,key,cost' };
   const signs = fc
     .array(
@@ -145,7 +145,7 @@ describe('parsing 200,000 characters takes linear time', () => {
   });
 });
 
-describe('input from the operator', () => {
+describe('input from the operator:', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-fuzz-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -220,7 +220,7 @@ describe('input from the operator', () => {
   });
 });
 
-describe('log output', () => {
+describe('log output:', () => {
   const value = fc.oneof(
     anyText,
     fc.constantFrom('a\nlevel=error b', '\x1b[2J', '\x9b2J', '\u2028', '"', '\r\n'),

@@ -76,7 +76,7 @@ describe('a failed write to standard output', () => {
     expect(await gone).toBe(0);
   });
 
-  test('does not make a log function throw if the function that writes its lines throws', () => {
+  test('does not make a logger throw, even if the function that writes its lines throws', () => {
     const log = createLog(() => {
       throw new Error('the disk is full');
     });
@@ -104,14 +104,14 @@ test('sluice serve opens the listeners given by flags, or all three listeners if
   expect(portsOf('--resp', '127.0.0.1:7')).toEqual([['resp', local(7)]]);
 });
 
-describe('sluice check and sluice serve', () => {
-  test('check reports that a file is valid, and exits with code 0', async () => {
+describe('exit codes and messages:', () => {
+  test('sluice check reports that a file is valid, and exits with code 0', async () => {
     const { output, gone } = run('check', temporaryFile('limits: { a: 1/s }\n---\ndomain: d\n'));
     expect(await gone).toBe(0);
     expect(output()).toMatch(/: valid \(1 limits, 1 domains\)\n$/);
   });
 
-  test('check accepts several files that define the same domain if --merge-domains is set', async () => {
+  test('sluice check accepts several files that define the same domain if --merge-domains is set', async () => {
     const files = ['a', 'b'].map((key) => temporaryFile(`domain: d\ndescriptors: [{ key: ${key} }]`));
     expect(await run('check', ...files).gone).toBe(1);
     const { output, gone } = run('check', '--merge-domains', ...files);
@@ -119,7 +119,7 @@ describe('sluice check and sluice serve', () => {
     expect(output()).toContain('(0 limits, 1 domains)');
   });
 
-  test('check prints the line and column of each fault, and exits with code 1', async () => {
+  test('sluice check prints the line and column of each fault, and exits with code 1', async () => {
     const file = temporaryFile('limits:\n  a: 1/x\n  b: { polices: 1/s }\n');
     const { output, gone } = run('check', file);
     expect(await gone).toBe(1);
@@ -137,13 +137,13 @@ describe('sluice check and sluice serve', () => {
     [['serve']],
     [['serve', '--conf', 'x']],
     [['serve', '--config', 'x', '--http', 'y']],
-  ])('exit with code 2 for the invalid arguments %j', async (args) => {
+  ])('sluice exits with code 2 for the invalid arguments %j', async (args) => {
     const { output, gone } = run(...args);
     expect(await gone).toBe(2);
     expect(output()).toMatch(/^sluice: .+[.?] Run `sluice( \w+)? --help( --all)?` for usage\.\n$/);
   });
 
-  test('serve exits with a short message for an invalid file, a port in use or an invalid store', async () => {
+  test('sluice serve exits with a one-line message for an invalid file, a port in use or an invalid store', async () => {
     const good = temporaryFile('limits: { a: 1/s }');
     const { port } = await started('--config', good);
     for (const [code, ...args] of [
@@ -336,7 +336,7 @@ test('the server reads a token file again when it changes', async () => {
   expect([await ask('old'), await ask('new')]).toEqual([401, 200]);
 });
 
-describe('with Redis', () => {
+describe('with Redis,', () => {
   const url = `redis://127.0.0.1:${inject('redisPort')}`;
   const store = ['--store', url, '--deadline', '10s'];
 

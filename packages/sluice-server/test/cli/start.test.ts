@@ -98,7 +98,7 @@ describe('sluice serve', () => {
     expect(readArgs([], SERVE_FLAGS, env).all('config')).toEqual(['a.yaml', 'b.yaml']);
   });
 
-  test('names the flag that is most similar to an unknown flag', async () => {
+  test('suggests the most similar flag for an unknown flag', async () => {
     const hint = 'Run `sluice serve --help --all` for usage.\n';
     for (const [flag, message] of [
       ['--htp', `unknown flag '--htp'. Did you mean --http? ${hint}`],
@@ -107,13 +107,6 @@ describe('sluice serve', () => {
       ['-p', `unknown flag '-p'. ${hint}`],
     ] as const)
       expect(await sluice('serve', flag)).toEqual([2, `sluice: ${message}`]);
-  });
-
-  test('names the folder that contains no configuration', async () => {
-    const folder = join(temporaryFolder(), 'limits.d');
-    mkdirSync(folder);
-    const [code, printed] = await sluice('check', folder);
-    expect([code, printed]).toEqual([1, `${folder}:1:1: the folder contains no .yaml or .yml file\n`]);
   });
 
   test('warns that an address without a host accepts connections only from this machine', () => {
@@ -162,6 +155,13 @@ describe('sluice serve', () => {
   }, 60_000);
 });
 
+test('sluice check reports a folder that contains no configuration', async () => {
+  const folder = join(temporaryFolder(), 'limits.d');
+  mkdirSync(folder);
+  const [code, printed] = await sluice('check', folder);
+  expect([code, printed]).toEqual([1, `${folder}:1:1: the folder contains no .yaml or .yml file\n`]);
+});
+
 describe('a boolean flag that an environment variable sets', () => {
   const flags: Flags = { shadow: { help: '' } };
   const isOn = (value: string): boolean => readArgs([], flags, { SLUICE_SHADOW: value }).has('shadow');
@@ -199,7 +199,7 @@ test('a token file that becomes empty or disappears is logged once, and the prev
   expect(lines).toEqual([expect.stringContaining('the token file is valid again')]);
 });
 
-test('servers with different limits have different hashes in the log and in /metrics', async () => {
+test('servers with different limits show different configuration hashes in the log and in /metrics', async () => {
   const hashOf = (text: string): string | undefined =>
     /sluice_config_info\{hash="(\w{12})"\} 1/.exec(text)?.[1];
   const same = await Promise.all([1, 2].map(() => serving('limits: { a: 5/h gcra }')));

@@ -83,7 +83,7 @@ describe('sluice simulate', () => {
   });
 });
 
-describe('a log line', () => {
+describe('reading a log line', () => {
   const common = '1.2.3.4 - ann [10/Oct/2024:13:55:36 -0700] "GET /a?x=1 HTTP/1.1" 200 23 "-" "curl/8"';
   const at = Date.UTC(2024, 9, 10, 20, 55, 36);
   const cases: [by: string | undefined, line: string, key: string | undefined, cost?: number][] = [
@@ -104,7 +104,7 @@ describe('a log line', () => {
     [undefined, `${at} ann -1`, undefined],
     [undefined, 'yesterday ann', undefined],
   ];
-  test.each(cases)('is read or skipped with --by %s: %s', (by, line, key, cost = 1) => {
+  test.each(cases)('with --by %s finds the key or skips an invalid line: %s', (by, line, key, cost = 1) => {
     const request = readerOf(formatOf(line), by, line)(line);
     expect(request).toEqual(key === undefined ? undefined : { at, key, cost });
   });
@@ -216,7 +216,7 @@ describe('sluice replay', () => {
     ['64/min burst 16', 'poisson:20/s', '95%', 0.95],
     ['10/min sliding-window', 'burst:30@20s', '90%', 0.9],
   ])(
-    'for the policy %s on %s, suggests the smallest limit that allows %s of the requests',
+    'suggests, for the policy %s and the traffic %s, the smallest limit that allows %s of the requests',
     async (policy, traffic, text, share) => {
       const random = randomFrom(7);
       const times: number[] = [];

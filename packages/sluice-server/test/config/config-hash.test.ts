@@ -27,7 +27,7 @@ descriptors:
 `;
 
 describe('the hash of a configuration', () => {
-  test('is the same if only comments, the order of limits and the files differ', () => {
+  test('does not depend on comments, on the order of limits, or on how the limits are divided into files', () => {
     const [start, api = '', login = ''] = LIMITS.trim().split('\n');
     const turned = api.replace('pro: 9/s, free: 1/s', 'free: 1/s, pro: 9/s');
     const options = login.replace('limit: 5, per: 10m', 'per: 10m, limit: 5');

@@ -32,7 +32,7 @@ test('a large configuration that loads slowly does not replace a newer one', asy
   expect(await core.peek('api', 'k')).toMatchObject({ limit: 8 });
 });
 
-test('the event loop keeps running while a large configuration is opened', async () => {
+test('the event loop keeps running while limiters for a large configuration are created', async () => {
   let turns = 0;
   let next = setImmediate(function turn() {
     turns++;

@@ -22,7 +22,7 @@ const POLICIES = [
   '100/min pacer',
 ];
 
-describe.each(POLICIES)('under %s', (policies) => {
+describe.each(POLICIES)('under %s,', (policies) => {
   /** Milliseconds for which the key is denied. */
   const deniedFor = (limiter: Limiter<Decision>): number => limiter.peek('key').retryAfter;
   const attempt = (call: () => unknown): void => {
@@ -47,14 +47,14 @@ describe.each(POLICIES)('under %s', (policies) => {
     ['small settlements', (limiter: Limiter<Decision>) => limiter.settle('key', { charged: 0, used: 20 })],
     ['reservations', (limiter: Limiter<Decision>) => limiter.reserve('key', HUGE)],
     ['small reservations', (limiter: Limiter<Decision>) => limiter.reserve('key', 20)],
-  ] as const)('%s cannot deny a key for more than two and a half windows', (_, call) => {
+  ] as const)('%s cannot cause a key to be denied for more than two and a half windows', (_, call) => {
     const limiter = open(policies);
     limiter.take('key');
     for (let i = 0; i < 200; i++) attempt(() => call(limiter));
     expect(deniedFor(limiter)).toBeLessThanOrEqual(150_000);
   });
 
-  test('refunds, releases and settlements that would give back more than the limit are errors and give nothing back', () => {
+  test('refunds, releases and settlements that would give back more than the limit are rejected and give nothing back', () => {
     const limiter = open(policies);
     for (let i = 0; i < 10; i++) limiter.take('key');
     const before = limiter.peek('key');
@@ -83,7 +83,7 @@ test('a settlement that would charge more than the limit charges only the limit'
   expect(limiter.peek('key')).toMatchObject({ remaining: 0, retryAfter: 600 });
 });
 
-test('a take above the limit is denied, and throws with a pacer, which would otherwise allow it', () => {
+test('a take whose cost exceeds the limit is denied, but with a pacer it throws, because a pacer would allow the take', () => {
   expect(open('100/min').take('key', 101)).toMatchObject({ allowed: false, retryAfter: Infinity });
   expect(open('100/min').take('key', { cost: 101, mode: 'partial' })).toMatchObject({ taken: 100 });
   const paced = open(pacer({ limit: 100, per: '1m' }));

@@ -164,7 +164,7 @@ describe('a request', () => {
   });
 });
 
-describe('with patterns in the configuration', () => {
+describe('with patterns in the configuration,', () => {
   const core = open(`
 domain: files
 descriptors:
@@ -206,7 +206,7 @@ descriptors:
   });
 });
 
-describe('in the descriptors of a configuration', () => {
+describe('in the descriptors of a configuration,', () => {
   test('shadow mode counts requests and lets them pass, for one limit or for the whole server', () => {
     const text = (mode: string) =>
       `domain: d\ndescriptors: [{ key: k, ${mode} rate_limit: { unit: day, requests_per_unit: 1 } }]`;
@@ -239,7 +239,7 @@ descriptors:
     expect(passing(core, 'd', 'k=1')).toBe(1);
   });
 
-  test('detailed_metric and value_to_metric add the values of entries to the metrics', () => {
+  test('detailed_metric and value_to_metric add the values of entries to the labels of the metrics', () => {
     const core = open(`
 domain: d
 descriptors:

@@ -48,7 +48,7 @@ test('60 calls that each contain 1,000 new limits do not block the event loop', 
   expect(late.busiest()).toBeLessThan(200);
 });
 
-test('a request with a new limit is decided as fast after 80,000 other limits as before', async () => {
+test('a request with a new limit is decided as fast after 80,000 other limits as before them', async () => {
   const core = createCore(config, { store: memory({ clock: manualClock(START) }) });
   let limit = 1e6;
   const tookOf = async (count: number): Promise<number> => {
@@ -64,7 +64,7 @@ test('a request with a new limit is decided as fast after 80,000 other limits as
   expect(last).toBeLessThan(first * 4);
 });
 
-test("a key's usage counts toward every limit that later requests contain, even the thousandth", async () => {
+test("a key's usage counts toward every limit that later requests contain, even after thousands of limits", async () => {
   const core = createCore(config, { store: memory({ clock: manualClock(START) }) });
   for (let i = 0; i < 2000; i++) {
     const { statuses } = await core.decide('shop', [asks(5000 + i)]);

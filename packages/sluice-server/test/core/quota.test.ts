@@ -54,7 +54,7 @@ descriptors:
     rate_limit: { unlimited: true }
 `;
 
-describe('in quota mode', () => {
+describe('in quota mode,', () => {
   test('a request is denied only if all of its quotas are exceeded', () => {
     const core = open(SERVICES);
     const both = () => codes(ask(core, 'service=one', 'service=two'));
@@ -82,7 +82,7 @@ describe('in quota mode', () => {
     expect(codes(ask(core, 'service=one', 'free=x'))[0]).toBe('passed');
   });
 
-  test('shadow mode takes precedence over quota mode', () => {
+  test('shadow mode takes precedence if a descriptor has both modes', () => {
     const core = open(SERVICES);
     ask(core, 'tried=a');
     expect(codes(ask(core, 'tried=a'))).toEqual(['passed', 'OK']);

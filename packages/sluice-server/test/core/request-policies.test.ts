@@ -23,7 +23,7 @@ describe('policies in requests', () => {
     expect(limitOf('3/min').take('a', {})).toMatchObject({ allowed: true });
   });
 
-  test('are bounded in number, and the limit opened for one is not closed while it may still deny a key', () => {
+  test('are bounded in number, and the server does not close a limit opened for them while it may still deny a key', () => {
     const { limitOf, clock } = open(2);
     void limitOf('1/min').take('a', {});
     void limitOf('1/h').take('a', {});

@@ -52,7 +52,7 @@ export function buildImage(
   let user = 'root';
   let [entrypoint, command, healthcheck]: string[][] = [[], [], []];
 
-  /** The place of a path of a stage on this machine. */
+  /** The path on this machine that stands for a path in a stage. */
   const place = ({ root, cwd, given: other }: Stage, path: string): string =>
     other === undefined ? join(root, resolve(cwd, path)) : join(other, relative(cwd, resolve(cwd, path)));
 

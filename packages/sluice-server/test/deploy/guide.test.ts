@@ -63,7 +63,7 @@ test('the commands for Kubernetes create the secret that the Deployment reads, a
   expect(rollout).toBe(`kubectl rollout status deployment/${deployment?.metadata?.name}`);
 });
 
-test('with the lines for tokens and TLS, the Deployment is valid and uses the secrets of the commands', () => {
+test('with the lines for tokens and TLS, the Deployment is valid and uses the secrets that the commands create', () => {
   const { containers, volumes } = parse(additions) as NonNullable<
     NonNullable<IDeployment['spec']>['template']['spec']
   >;
@@ -92,7 +92,7 @@ test('with the lines for tokens and TLS, the Deployment is valid and uses the se
   }
 });
 
-test('systemd accepts the unit with the lines for secret files, and the installed paths are those of the unit', () => {
+test('systemd accepts the unit with the lines for secret files, and the commands install files where the unit expects them', () => {
   const unit = textOf('deploy/systemd/sluice.service');
   expect(unit).toContain('SLUICE_CONFIG=/etc/sluice/limits.yaml');
   expect(unit).toContain('EnvironmentFile=-/etc/sluice/environment');
@@ -106,7 +106,7 @@ test('systemd accepts the unit with the lines for secret files, and the installe
   expect(stderr.split('\n').filter((line) => /sluice\.service|override\.conf/.test(line))).toEqual([]);
 });
 
-test('Prometheus accepts the configuration, and the job has the name that the rules compare', () => {
+test('Prometheus accepts the configuration in the guide, whose job has the name that the alert rules expect', () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, 'prometheus.yml'), scraping);
   copyFileSync(join(root, 'deploy/monitoring/alerts.yaml'), join(folder, 'alerts.yaml'));
@@ -116,7 +116,7 @@ test('Prometheus accepts the configuration, and the job has the name that the ru
   expect(jobs.map(({ job_name }) => job_name)).toEqual([job]);
 });
 
-test('the guide explains every alert, and no other', () => {
+test('the guide explains exactly the alerts that exist', () => {
   const alerts = textOf('deploy/monitoring/alerts.yaml').match(/(?<=alert: )\w+/g) ?? [];
   const explained = [...guide.matchAll(/^\| `(Sluice\w+)` \| (.{30,}?) \| (.{30,}) \|$/gm)].map(
     ([, name]) => name,

@@ -30,11 +30,11 @@ describe('the image', () => {
     expect(existsSync(join(image.cwd, 'packages/sluice-server/dist/page/index.html'))).toBe(true);
   });
 
-  test('runs as a user without privileges, given as a number', () => {
+  test('runs as an unprivileged user, which is specified as a number', () => {
     expect(image.user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
   });
 
-  test('serves all listeners without writing a file, and its health check follows the server', async () => {
+  test('serves all listeners without writing a file, and its health check succeeds only while the server runs', async () => {
     const [http, grpc, resp, probe] = [
       await freePort(),
       await freePort(),
@@ -84,7 +84,7 @@ describe('the image', () => {
   });
 });
 
-test('.dockerignore leaves out no file of the repository', () => {
+test('.dockerignore does not exclude any file of the repository', () => {
   const args = ['ls-files', '--cached', '--ignored', '--exclude-from=.dockerignore'];
   expect(execFileSync('git', args, { cwd: root, encoding: 'utf8' })).toBe('');
 });

@@ -45,7 +45,7 @@ test.each(manifests.map((one) => [one.kind, one] as const))(
   },
 );
 
-test('the grace periods are longer than the server drains', () => {
+test('the grace periods are longer than the time that the server may take to drain', () => {
   const seconds = (text = '') => Number(/^(\d+)s$/.exec(text)?.[1]);
   const drain = seconds(variable('SLUICE_DRAIN_DELAY')) + seconds(variable('SLUICE_DRAIN_TIMEOUT'));
   expect(pod?.terminationGracePeriodSeconds).toBeGreaterThan(drain);
@@ -68,7 +68,7 @@ test('probes use ports that the image listens on', () => {
     expect(ports.get(String(probe?.httpGet?.port))).toBe(8082);
 });
 
-test('the compose file is valid by the Compose specification', () => {
+test('the compose file conforms to the Compose specification', () => {
   const linter = new DCLinter({ rules: {}, quiet: true, debug: false, exclude: [] });
   /** The faults of a file, without those that the linter considers bad style. */
   function faultsOf(file: string): string[] {

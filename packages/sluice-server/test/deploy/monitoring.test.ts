@@ -120,7 +120,7 @@ test('an alert fires when Prometheus cannot scrape a server', async () => {
   expect(withoutLag(firing([[before, await asPrometheus()]], 5))).toEqual(['SluiceTargetDown']);
 });
 
-test('alerts fire when the store denies the server its commands, and requests get an error', async () => {
+test('alerts fire when the store does not permit the commands of the server, so requests fail', async () => {
   const redis = await redisServer();
   const server = await serving(LIMITS, {
     store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '10s' },

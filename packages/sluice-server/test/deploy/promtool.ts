@@ -14,13 +14,13 @@ export interface Scrape {
 }
 
 /**
- * Returns the alerts that fire after a number of steps of `minutes` each. Each server is a list of scrapes, which promtool treats
- * as one step apart, and the last of them as repeated until the end.
+ * Returns the alerts that fire after a number of steps of `minutes` each. Each server is a list of scrapes. promtool treats them as
+ * one step apart, and repeats the last scrape until the end.
  */
 export function firing(servers: readonly (readonly Scrape[])[], steps: number, minutes = 1): string[] {
   const names = readFileSync(RULES, 'utf8').match(/(?<=alert: )\w+/g) ?? [];
   const interval = `${minutes}m`;
-  // promtool only compares, so it is asked whether none of the alerts fires, and it lists those that do.
+  // promtool can only compare with an expectation. We expect that no alert fires, so promtool reports the alerts that do.
   const checks = names.map((name) => ({
     expr: `count(ALERTS{alertname="${name}",alertstate="firing"})`,
     eval_time: `${steps * minutes}m`,
@@ -45,7 +45,7 @@ function seriesOf(scrapes: readonly Scrape[], instance: string, steps: number): 
       const [, name, labels = '', value] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
       if (name === undefined || value === undefined) continue;
       const key = `${name}{${labels && `${labels},`}instance="${instance}"}`;
-      // promtool's clock starts at 0, so times are moved by the time of the scrape.
+      // promtool's clock starts at 0, so the time of the scrape is subtracted from timestamps.
       const moved = name.endsWith('_timestamp_seconds') ? Number(value) - at / 1000 : Number(value);
       const list = values.get(key) ?? Array<string>(i).fill('_');
       list[i] = String(moved);

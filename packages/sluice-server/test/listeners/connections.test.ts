@@ -80,7 +80,7 @@ describe('the maximum number of connections', () => {
   });
 });
 
-describe('timeouts of inactive connections', () => {
+describe('timeouts of inactive connections:', () => {
   afterEach(() => void vi.useRealTimers());
 
   /** Returns a function that advances the fake clock of the listener's timers. Sockets run in real time. */

@@ -39,7 +39,7 @@ async function endedUnderLoad(server: Started, answered: () => number): Promise<
   expect(await server.gone).toBe(0);
 }
 
-test('RESP: every take that was counted is answered', () =>
+test('RESP: every take that the store counted is answered, even if SIGTERM arrives under load', () =>
   heard(async (tries) => {
     const name = `drain-resp-${process.pid}-${tries}`;
     const limits = `limits: { ${name}: ${MOST}/1000d fixed-window }`;
@@ -66,7 +66,7 @@ test('RESP: every take that was counted is answered', () =>
     expect(MOST - left.remaining).toBe(answered);
   }));
 
-test('gRPC: every call that was counted is answered', () =>
+test('gRPC: every call that the store counted is answered, even if SIGTERM arrives under load', () =>
   heard(async (tries) => {
     const key = `drain-grpc-${process.pid}-${tries}`;
     const limits = `domain: d\ndescriptors: [{ key: ${key}, rate_limit: { unit: year, requests_per_unit: ${MOST} } }]`;

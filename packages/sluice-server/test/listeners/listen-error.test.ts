@@ -10,7 +10,7 @@ test.each([
   ['HTTP', 'http'],
   ['gRPC', 'grpc'],
   ['RESP', 'resp'],
-])('a %s listener whose address is in use names its own flag', async (listener, flag) => {
+])('if the address of the %s listener is in use, the error names --%s', async (listener, flag) => {
   const { addresses } = await serving(LIMITS);
   const address = addresses.http ?? FREE;
   await expect(serving(LIMITS, { listeners: { [flag]: { address } } })).rejects.toThrow(
@@ -18,14 +18,14 @@ test.each([
   );
 });
 
-test('a probe listener whose address is in use names --probe-http', async () => {
+test('if the address of the probe listener is in use, the error names --probe-http', async () => {
   const { addresses } = await serving(LIMITS);
   await expect(serving(LIMITS, { probe: addresses.http })).rejects.toThrow(
     /^the probe listener cannot use .* with --probe-http\.$/,
   );
 });
 
-test.each(['http', 'grpc', 'resp'])('--%s with an address of another machine is explained', async (flag) => {
+test.each(['http', 'grpc', 'resp'])('if --%s names another machine, the error says so', async (flag) => {
   // An address from a block that is reserved for documentation.
   const address = { host: '192.0.2.1', port: await freePort() };
   await expect(serving(LIMITS, { listeners: { [flag]: { address } } })).rejects.toThrow(
@@ -33,7 +33,7 @@ test.each(['http', 'grpc', 'resp'])('--%s with an address of another machine is 
   );
 });
 
-test('a port that needs more rights is explained, but not a file that cannot be read', () => {
+test('the error explains which right a low port requires, but an error about an unreadable file is not changed', () => {
   const denied = Object.assign(new Error('listen EACCES'), { code: 'EACCES', syscall: 'listen' });
   expect(listenError(denied, 'HTTP', 'http', { host: '::', port: 80 })).toMatchObject({
     code: 'EACCES',

@@ -33,7 +33,7 @@ const rights = {
   adminTokens: () => ['boss', { token: 'audit', verbs: ['config'] as const }],
 };
 
-describe('over HTTP', () => {
+describe('over HTTP,', () => {
   const open = async (options = {}) => {
     const { port, log } = await opened(openHttp, LIMITS, { ...rights, requestPolicies: 5, ...options });
     const ask = async (token: string | undefined, path: string, body?: unknown) => {
@@ -111,7 +111,7 @@ describe('over HTTP', () => {
     }
   });
 
-  test('a refusal names the token, what it lacks and what it has, but not the secret', async () => {
+  test('a refusal says which token lacks which verb or limit and what the token permits, but does not show the secret', async () => {
     const { ask } = await open();
     expect(await ask('taker', '/v1/reset', on('api'))).toEqual({
       status: 403,
@@ -162,7 +162,7 @@ describe('over HTTP', () => {
   });
 });
 
-describe('over RESP', () => {
+describe('over RESP,', () => {
   const open = async (options = {}) => {
     const { port, log } = await opened(openResp, LIMITS, { ...rights, ...options });
     const ask = async (token: string | undefined, ...commands: string[][]) =>

@@ -246,7 +246,7 @@ describe('a configuration error is thrown to callers, whatever onFailure is,', (
   });
 });
 
-test('a token with the verb store can decide, and its resets and blocks are logged', async () => {
+test('a client whose token has the verb store gets decisions, and its resets and blocks are logged', async () => {
   const tokens = () => [{ token: TOKEN, name: 'worker', verbs: ['store' as const] }];
   const { url, lines } = await remoteServer('memory', {
     adminTokens: undefined,

@@ -19,7 +19,7 @@ function watching() {
   return { lines, watch };
 }
 
-test('the log says what happens to requests, once for each answer', () => {
+test('the log says what happens to requests during an outage, once for each kind of fallback', () => {
   const { lines, watch } = watching();
   for (const limit of ['login', 'api', 'search', 'login', 'api']) watch.decided(limit, 'fallback');
   expect(lines).toEqual([
@@ -31,7 +31,7 @@ test('the log says what happens to requests, once for each answer', () => {
   expect(lines.slice(3)).toEqual(['enforcing shared limits again: the store answers']);
 });
 
-test('a store that fails often is not logged each time, but a failure that lasts is logged', () => {
+test('frequent short failures of the store are not all logged, but a lasting failure is logged', () => {
   const { lines, watch } = watching();
   for (let i = 0; i < 5; i++) {
     watch.decided('login', 'fallback');

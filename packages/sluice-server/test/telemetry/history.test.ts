@@ -34,7 +34,7 @@ function open(options: Partial<HistoryOptions> = {}) {
 
 const SHADOWED = [false, true] as const;
 
-test('counts each period separately, and the current period up to now', () => {
+test('the history counts each period separately, and the current period up to now', () => {
   const { past, take } = open();
   take('api', 3);
   take('api', 1, false);
@@ -55,7 +55,7 @@ test('counts each period separately, and the current period up to now', () => {
   });
 });
 
-test('counts takes that only shadow mode let pass, also of a limit that has no other takes', () => {
+test('the history counts takes that only shadow mode let pass, even for a limit that has no other takes', () => {
   const { past, take } = open();
   take('api', 4, ...SHADOWED);
   vi.advanceTimersByTime(10_000);
@@ -64,7 +64,7 @@ test('counts takes that only shadow mode let pass, also of a limit that has no o
   expect(past()).toMatchObject({ all: series, limits: [{ name: 'api', ...series }] });
 });
 
-test('keeps one hour, and forgets what is older', () => {
+test('the history keeps one hour, and discards older periods', () => {
   const { past, take } = open();
   take('api', 5);
   vi.advanceTimersByTime(10_000);
@@ -78,7 +78,7 @@ test('keeps one hour, and forgets what is older', () => {
   expect(past().all.allowed.every((count) => count === 0)).toBe(true);
 });
 
-test('uses at most 225 kB for 5000 limits, and keeps the busiest of them', () => {
+test('the history uses at most 225 kB for 5000 limits, and keeps the busiest of them', () => {
   const { history, past, take } = open();
   for (let i = 0; i < 5000; i++) take(`limit-${i}`, 1);
   vi.advanceTimersByTime(10_000);

@@ -72,7 +72,7 @@ describe('the metrics of a server', () => {
     expect(next).not.toContain(`hash="${hash}"`);
   });
 
-  test('contain the counters of all routes and answers from the start, and their number is bounded', async () => {
+  test('contain a counter for each route and status from the start, and the number of counters is bounded', async () => {
     const local = { address: { host: '127.0.0.1', port: 0 } };
     const server = await serving(LIMITS, {
       listeners: { http: local, grpc: local, resp: local },
@@ -107,7 +107,7 @@ describe('the metrics of a server', () => {
     expect(seriesValue(text, 'sluice_request_duration_seconds_count{listener="http"}')).toBe(0);
   });
 
-  test('answer only with statuses that were declared', async () => {
+  test('count only routes and statuses whose counters existed from the start', async () => {
     const server = await serving(LIMITS, { adminTokens: () => ['boss'] });
     const declared = new Set(server.core.metrics.text().match(/^sluice_requests_total\{[^}]*\}/gm));
     const take = { limit: 'login', key: 'alice' };

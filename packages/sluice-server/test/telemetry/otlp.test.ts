@@ -84,7 +84,7 @@ function decisions(push: Push | undefined): Record<string, number> {
 
 const soon = { timeout: 10_000, interval: 10 };
 
-test('a collector gets the same metrics as /metrics, and a final update when the server stops', async () => {
+test('a collector gets the same metrics that /metrics serves, and a final update when the server stops', async () => {
   const found = await metricsCollector();
   const server = await serving('limits: { api: 2/h }', { otlp: { endpoint: `${found.url}/`, every: 100 } });
   for (let i = 0; i < 3; i++) await take(server.url, 'api', 'alice');
@@ -139,7 +139,7 @@ test('an unreachable collector is logged once and does not affect responses', as
   await vi.waitFor(() => expect(decisions(back.pushes.at(-1))).toMatchObject({ 'api allowed': 1 }), soon);
 });
 
-test('the command pushes metrics to --otlp-endpoint, and once more at shutdown', async () => {
+test('sluice serve pushes metrics to --otlp-endpoint, and once more at shutdown', async () => {
   const found = await metricsCollector();
   const file = temporaryFile('limits: { api: 2/h }');
   const server = await started('--config', file, '--otlp-endpoint', found.url);

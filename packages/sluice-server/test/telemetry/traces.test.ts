@@ -369,7 +369,7 @@ test('a message is logged once when a collector rejects spans, and once when it 
   await vi.waitFor(() => expect(said('pushing spans works again')).toHaveLength(1), soon);
 });
 
-test('the command sends spans along with metrics, including the last spans at shutdown', async () => {
+test('sluice serve sends spans along with metrics, including the last spans at shutdown', async () => {
   const found = await collector();
   const file = temporaryFile(LIMITS);
   const server = await started('--config', file, '--otlp-endpoint', found.url, '--trace-share', '1');

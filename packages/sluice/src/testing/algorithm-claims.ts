@@ -164,7 +164,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: "a release that names a decision frees that decision's place, and does nothing if its lease has ended",
+    name: "a release that names a decision frees that decision's place, and does nothing if the lease of that place has ended",
     policies: concurrency({ limit: 3, lease: '10s' }),
     steps: [
       [0, takePlace('a'), passed(2, 10_000)],

@@ -79,7 +79,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'reserve books a future turn and charges nothing if it cannot, and canceling a turn twice gives it back only once',
+    name: 'reserve books a future turn or charges nothing, and canceling a turn twice gives the turn back only once',
     policies: gcra({ limit: 10, per: '1s', burst: 1 }),
     steps: [
       [0, (limiter) => limiter.reserve('k'), { delay: 0, decision: { allowed: true, taken: 1 } }],
@@ -271,7 +271,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a clock that goes back creates no units, and denies keys at most for as long as it went back',
+    name: 'a clock that goes back creates no units, and extends denials by at most the size of the jump',
     policies: {
       a: '2/s',
       b: '2/s sliding-log',

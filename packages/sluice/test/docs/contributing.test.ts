@@ -204,7 +204,7 @@ ${code}`,
     for (const { run } of claims) await run();
   });
 
-  test('can be written as text, like the other algorithms', () => {
+  test('can be used in a policy string, like the other algorithms', () => {
     const limiter = sluice.createLimiter('3/min session');
     expect(limiter.take('alice', 3)).toMatchObject({ allowed: true, limit: 3, resetAfter: 60_000 });
     expect(limiter.take('alice').allowed).toBe(false);

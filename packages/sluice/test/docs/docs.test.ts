@@ -191,7 +191,7 @@ describe('a code block', () => {
     expect(idle.map(([title]) => title)).toEqual([]);
   });
 
-  it.each(Object.entries(CHECKS))('exists for each check: %s', (_, check) => {
+  it.each(Object.entries(CHECKS))('exists for the check of %s', (_, check) => {
     expect(apart.map(([, , block]) => checkOf(block))).toContain(check);
   });
 

@@ -97,7 +97,7 @@ describe('key floods', () => {
 });
 
 describe('guessing', () => {
-  test('a lockout applies to the address that guesses passwords, not to the account that it tries', () => {
+  test('a lockout applies to the address that guesses passwords, not to the account that is attacked', () => {
     const policies = { tries: '3/h', lockout: penalty({ after: 3, within: '1h', block: '1d' }) };
     const limiter = createLimiter(policies, { store: memory({ clock: manualClock() }) });
     for (let i = 0; i < 50; i++) limiter.take('alice from 6.6.6.6');

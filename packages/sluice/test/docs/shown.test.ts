@@ -153,7 +153,7 @@ describe('docs/guides/headers.md', () => {
   const block = reading('docs/guides/headers.md');
   const shown = block('', 'Access-Control-Expose-Headers');
 
-  test('the shown header lets browsers read all headers of a denied response', async () => {
+  test('the header on the page lets browsers read all headers of a denied response', async () => {
     const handler = withRateLimit({ limiter: createLimiter('1/h'), key: () => 'a' }, () => new Response());
     await handler(new Request('http://localhost/'));
     const { status, headers } = await handler(new Request('http://localhost/'));

@@ -108,7 +108,7 @@ describe('a penalty', () => {
     expect(blockOf(strike())).toBe(1000);
   });
 
-  test('is extended by at most the time that the clock went back, and not by attempts', () => {
+  test('is extended by at most as much time as the clock went back, and attempts do not extend it', () => {
     const { clock, strike } = open();
     for (let i = 0; i < 3; i++) strike();
     clock.set(START - 5000);

@@ -1,4 +1,4 @@
-/** Attempts beyond the limit and booked turns reach at most one window into the future, unless the caller asks for more. */
+/** Attempts beyond the limit and booked turns cause denials for at most one window, unless the caller asks for more. */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import {
@@ -74,7 +74,7 @@ const TEN_A_MINUTE: Readonly<Record<string, readonly [Policies, number]>> = {
 const PASS_ANYWAY: Readonly<Record<string, number>> = { 'fixed window': 90, 'token bucket in steps': 9 };
 
 describe.each(Object.entries(TEN_A_MINUTE))("mode 'always' with %s:", (name, [policies, longest]) => {
-  test('10,000 attempts deny the key for at most one window after the last attempt', () => {
+  test('10,000 attempts cause denials for at most one window after the last attempt', () => {
     const { limiter } = openHere(policies);
     for (let i = 0; i < 10_000; i++) limiter.take('k', { mode: 'always' });
     const { retryAfter } = limiter.peek('k');
@@ -93,7 +93,7 @@ describe.each(Object.entries(TEN_A_MINUTE))("mode 'always' with %s:", (name, [po
     expect(passed).toBeLessThanOrEqual(PASS_ANYWAY[name] ?? 0);
   });
 
-  test('costs above the limit deny the key for at most one window', () => {
+  test('costs above the limit cause denials for at most one window', () => {
     const { limiter } = openHere(policies);
     limiter.take('k', 10);
     // After its first grant, a pacer may deny the key for longer than a window.
@@ -106,7 +106,7 @@ describe.each(Object.entries(TEN_A_MINUTE))("mode 'always' with %s:", (name, [po
 });
 
 describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) => {
-  test("10,000 attempts in mode 'always' at 10/min deny the key for a minute, not for 16.65 hours", async () => {
+  test("10,000 attempts in mode 'always' at 10/min cause denials for a minute, not for 16.65 hours", async () => {
     const { limiter } = open('10/min', store);
     await Promise.all(Array.from({ length: 10_000 }, async () => limiter.take('k', { mode: 'always' })));
     const { retryAfter } = await limiter.peek('k');
@@ -122,7 +122,7 @@ describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) =>
     expect((await limiter.peek('k')).retryAfter).toBeCloseTo(9991 * 6000, 0);
   });
 
-  test('maxDelay bounds how long attempts can deny a key', async () => {
+  test('maxDelay limits how long attempts can cause denials', async () => {
     const { limiter } = open('10/min', store);
     for (let i = 0; i < 100; i++) await limiter.take('k', { mode: 'always', maxDelay: '5m' });
     expect((await limiter.peek('k')).retryAfter).toBe(5 * MINUTE);
@@ -167,7 +167,7 @@ describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) =>
   });
 });
 
-test('100,000 reservations at 10/s make the key wait for about a second, not for 2.78 hours', () => {
+test('100,000 reservations at 10/s cause denials for about a second, not for 2.78 hours', () => {
   const { limiter } = openHere('10/s');
   for (let i = 0; i < 100_000; i++) limiter.reserve('k');
   expect(limiter.peek('k').retryAfter).toBeLessThanOrEqual(1100.001);

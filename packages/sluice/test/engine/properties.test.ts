@@ -195,7 +195,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('a clock that goes back by up to one window creates no units, and extends a denial by at most the time that it went back', () => {
+    test('a clock that goes back by up to one window creates no units, and extends a denial by at most the size of the jump', () => {
       const part = fc.double({ min: 0, max: 1, noNaN: true });
       fc.assert(
         fc.property(trace, part, trace, (before, share, during) => {

@@ -165,7 +165,7 @@ describe('a refund', () => {
     }
   });
 
-  test('does not undo a later action of a minimum interval', () => {
+  test('of an earlier action does not undo a later action under minInterval', () => {
     const { limiter, clock } = open(minInterval({ every: '1m' }));
     const first = limiter.take('k');
     clock.advance(60_000);

@@ -104,7 +104,7 @@ describe('addresses', () => {
     );
   });
 
-  test('any text for trusted proxies is parsed as ranges or rejected', () => {
+  test('any text in trustProxy is parsed as ranges or rejected', () => {
     const list = fc.array(
       fc.oneof(fc.constantFrom('private', '10.0.0.0/8', '::/0', '10.0.0.0/33', ''), anyText),
     );

@@ -105,7 +105,7 @@ describe('a cost by policy', () => {
     expect(used(limiter)).toEqual({ requests: 0, tokens: 0, slots: 0 });
   });
 
-  it('renews and releases the place of a policy that the cost does not name', async () => {
+  it('that omits the concurrency policy still lets the held place be renewed and released', async () => {
     const { limiter } = model();
     const keep = vi.spyOn(limiter, 'keep');
     const { settle } = await guardOf({ limiter, key, cost: { tokens: 300 } })(request());
@@ -210,7 +210,7 @@ describe('settling a cost by policy', () => {
     expect(await settled(limiter, () => final)).toEqual({ used: expected, errors: [] });
   });
 
-  it('can correct the charge of single policies if the cost was given as a number', async () => {
+  it('can correct the charge of individual policies if the cost was given as a number', async () => {
     const { limiter } = model();
     const result = await settled(limiter, () => ({ tokens: 9 }), 3);
     expect(result).toEqual({ used: { requests: 3, tokens: 9, slots: 0 }, errors: [] });
@@ -268,7 +268,7 @@ describe('a class', () => {
     ['a function', () => 'batch'],
     ['a promise', () => Promise.resolve('batch')],
   ] as [string, Options['class']][])(
-    'given by %s cannot use the units that it must keep free for other requests',
+    'given as %s cannot use the units that it must keep free for other requests',
     async (_, name) => {
       const limiter = withClass();
       const batch = guardOf({ limiter, key, class: name });

@@ -45,7 +45,7 @@ test.each<[string, (clock: ManualClock) => unknown]>([
     'sharedMemory.clock',
     (clock) => createLimiter('2/s', { store: sharedMemory({ clock, maxKeys: 100 }), name: 'api' }).take('k'),
   ],
-])('the error names %s and the instant that was read', (option, take) => {
+])('an error about an invalid time names the option %s and the returned time', (option, take) => {
   expect(() => take(manualClock(-5))).toThrow(
     `${option} must return a finite number of milliseconds, 0 or more; got -5`,
   );

@@ -242,7 +242,7 @@ describe('partial fakes', () => {
     expect(retryAfter).toBeLessThanOrEqual(60_000);
   });
 
-  test('timers that are faked without performance wake callers that wait on a clock based on Date', async () => {
+  test('if timers and Date are faked but performance is not, callers that wait on a clock based on Date are woken', async () => {
     // The mock timers of node:test fake timers and Date, but not performance.
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
     const limiter = createLimiter('1/min', { store: memory({ clock: { now: () => Date.now() } }) });

@@ -89,14 +89,14 @@ describe('a cost by policy', () => {
     [{ token: 1 }, 'ERR_COST', 'cost.token'],
     [{ tokens: '3' }, 'ERR_COST', 'cost.tokens'],
     [null, 'ERR_COST', 'cost'],
-  ])('%o is an error, and nothing is charged', (cost, code, option) => {
+  ])('is rejected if it is %o, and nothing is charged', (cost, code, option) => {
     const given = { cost: cost as unknown as number };
     for (const verb of ['take', 'peek', 'refund', 'release', 'reserve'] as const)
       expect(errorOf(() => limiter[verb]('k', given))).toEqual([code, option]);
     expect(left(limiter.peek('k'))).toEqual([60, 10_000, 5, 2]);
   });
 
-  test("is an error for a penalty, which counts denials, and in mode 'partial'", () => {
+  test("is rejected for a penalty, which counts denials, and in mode 'partial'", () => {
     const penalized = createLimiter({
       rate: '5/s',
       strikes: penalty({ after: 3, within: '1m', block: '1m' }),
@@ -113,7 +113,7 @@ describe('a cost by policy', () => {
 });
 
 describe('settle', () => {
-  test('charges a key that has no row, either because its charge was replenished or because it was never charged', () => {
+  test('charges a key that was never charged before', () => {
     expect(left(limiter.settle('new', { charged: 0, used: { tokens: 300 } }))[1]).toBe(9700);
     expect(left(limiter.peek('new'))[1]).toBe(9700);
   });
@@ -141,12 +141,12 @@ describe('settle', () => {
     [{ charged: 1, used: 2, at: Number.NaN }, 'ERR_INSTANT', 'at'],
     [{ charged: 1, used: 2, at: 1_700_000_010_001 }, 'ERR_INSTANT', 'at'],
     [{ charged: 1, used: 2, at: 1, of: {} }, 'ERR_UNKNOWN_OPTION', 'at'],
-  ])('%o is an error, and nothing is charged', (options, code, option) => {
+  ])('throws for %o and charges nothing', (options, code, option) => {
     expect(errorOf(() => limiter.settle('k', options as never))).toEqual([code, option]);
     expect(left(limiter.peek('k'))).toEqual([60, 10_000, 5, 2]);
   });
 
-  test('accepts an instant that is up to ten seconds ahead, because clocks differ', () => {
+  test('accepts a charge time up to ten seconds in the future, because clocks differ', () => {
     expect(errorOf(() => limiter.settle('k', { charged: 1, used: 1, at: clock.now() + 10_000 }))).toBe(
       undefined,
     );
@@ -220,7 +220,7 @@ describe('keep', () => {
     ]);
   });
 
-  test.each([-1, Number.NaN, 1.5, Infinity, '0.3'])('%s is an error, and nothing is charged', (keep) => {
+  test.each([-1, Number.NaN, 1.5, Infinity, '0.3'])('charges nothing and throws if it is %s', (keep) => {
     for (const verb of ['take', 'peek', 'reserve'] as const)
       expect(errorOf(() => limiter[verb]('k', { keep: keep as number }))).toEqual(['ERR_NUMBER', 'keep']);
     const classes = { batch: { keep: keep as number } };
@@ -231,7 +231,7 @@ describe('keep', () => {
     expect(left(limiter.peek('k'))).toEqual([60, 10_000, 5, 2]);
   });
 
-  test('of a policy that does not exist is an error', () => {
+  test('throws if it names a policy that does not exist', () => {
     expect(errorOf(() => limiter.take('k', { keep: { token: 1 } as never }))).toEqual([
       'ERR_COST',
       'keep.token',

@@ -59,7 +59,7 @@ describe('stores that outlive the process or are shared', () => {
     'synced over redis': () => synced(redis(client), { every: '1s' }),
   };
 
-  test.each(Object.entries(SHARED))('%s requires a name', async (_, make) => {
+  test.each(Object.entries(SHARED))('a limiter on %s requires a name', async (_, make) => {
     const store = make();
     const policy = '5/min';
     const message =
@@ -75,7 +75,7 @@ describe('stores that outlive the process or are shared', () => {
   });
 });
 
-test('a wrapper of the memory store needs no name', async () => {
+test('a limiter on a wrapped memory store needs no name', async () => {
   const rows = memory();
   const later: Store<Promise<never>> = {
     clock: rows.clock,

@@ -205,7 +205,7 @@ describe('release', () => {
     expect(limiter.take('k').allowed).toBe(false);
   });
 
-  test('distinguishes more holders than there are places if each holds a fraction of a place', () => {
+  test('distinguishes all holders even if several hold a fraction of one place', () => {
     const { clock, limiter } = open(1);
     const decisions = Array.from({ length: 10 }, () => {
       clock.advance(1);

@@ -401,7 +401,7 @@ describe('run', () => {
     expect(limiter.peek('k').remaining).toBe(3);
   });
 
-  test('releases only held places, and does not refund units of a rate', async () => {
+  test('releases only held places, and does not refund the units of a rate limit', async () => {
     const { limiter } = open({
       rate: slidingLog({ limit: 5, per: '1m' }),
       slots: concurrency({ limit: 1, lease: '1m' }),

@@ -197,7 +197,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect((await get('/login?status=200')).status).toBe(429);
     });
 
-    it('charges several limiters with one cost by policy, settles what was used, and lets a class use only its share', async () => {
+    it('charges one cost by policy to several limiters, corrects it to what was used, and lets a class use only its share', async () => {
       const user = createLimiter({ requests: fixedWindow({ limit: 4, per: '1h' }) });
       const team = createLimiter(
         { tokens: fixedWindow({ limit: 1000, per: '1h' }) },

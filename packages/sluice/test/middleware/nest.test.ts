@@ -300,7 +300,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     expect(await response.json()).toEqual({ statusCode: 429, message: 'calm down' });
   });
 
-  it('lets key functions read the request with requestOf, and the handler from the context', async () => {
+  it('lets key functions get the request from requestOf and the handler from the context', async () => {
     const limiter = perHour(9);
     const { statuses } = await serve({
       imports: [

@@ -90,7 +90,7 @@ describe('tRPC 11:', () => {
     expect(limiter.peek('k').remaining).toBe(0);
   });
 
-  it('applies two guards to one call, and refunds the first if the second denies', async () => {
+  it('applies two guards to one call, and refunds the charge of the first if the second denies', async () => {
     const [forAll, forLogin] = [two(), createLimiter(fixedWindow({ limit: 1, per: '1h' }))];
     const key = () => 'k';
     const { client } = await serve({ limiter: forAll, key }, { limiter: forLogin, key });
@@ -99,7 +99,7 @@ describe('tRPC 11:', () => {
     expect(forAll.peek('k').remaining).toBe(1);
   });
 
-  it('refunds the first guard only for the denied call of a batch', async () => {
+  it('refunds the charge of the first guard only for the denied call of a batch', async () => {
     const [forAll, forLogin] = [createLimiter('9/h'), createLimiter('1/h')];
     const key = () => 'k';
     const { batching } = await serve({ limiter: forAll, key }, { limiter: forLogin, key });
@@ -243,7 +243,7 @@ describe('tRPC 11:', () => {
       await expect.poll(() => limiter.peek('k').remaining).toBe(1);
     });
 
-    it('releases its place once if its iterable throws', async () => {
+    it('releases its place exactly once if its iterable throws', async () => {
       const limiter = createLimiter(concurrency({ limit: 2, lease: '1h' }));
       limiter.take('k');
       async function* values() {

@@ -97,7 +97,7 @@ it('the middlewares work with Fastify 4, Hono 3 and NestJS 10', async () => {
   expect(passed).toEqual(['Fastify 4', 'Hono 3', 'NestJS 10']);
 }, 300_000);
 
-/** The arguments of Node that install without a network, and those that start a file. */
+/** The program of each package manager, its arguments to install without a network, and its arguments to run Node. */
 const MANAGERS = {
   pnpm: ['pnpm/bin/pnpm.cjs', ['install', '--offline', '--store-dir', 'store'], []],
   'Yarn 1': ['yarn/bin/yarn.js', ['install', '--offline', '--cache-folder', 'cache', '--no-lockfile'], []],
@@ -126,6 +126,6 @@ it.each([
   ['pnpm add', block('sh', 'pnpm add'), 'pnpm add sluice'],
   ['yarn add', block('sh', 'yarn add'), 'yarn add sluice'],
   ['bun add and deno add', block('sh', 'bun add'), 'bun add sluice\ndeno add npm:sluice'],
-])('the guide shows the command %s', (_, found, expected) => {
+])('the installation guide shows how to use %s', (_, found, expected) => {
   expect(found).toBe(expected);
 });

@@ -173,7 +173,7 @@ describe('9. blocked keys evicted by a flood', () => {
   });
 
   test.each(every)(
-    '$store, $kind: a flood between two guesses does not reset the count',
+    '$store, $kind: a flood between two guesses does not reset the count of guesses',
     ({ make, policy }) => {
       const clock = manualClock(START);
       const limiter = createLimiter(policy, { store: make(clock), name: 'api' });
@@ -209,7 +209,7 @@ describe('9. blocked keys evicted by a flood', () => {
   );
 
   test.each(several)(
-    '$store, $first combined with 5/day $kind: briefly denied keys do not evict a daily count',
+    '$store, $first combined with 5/day $kind: keys that are denied briefly do not evict a key with a daily count',
     ({ make, first, gap, kind }) => {
       const clock = manualClock(START);
       const policies = [`${first} ${kind}`, `5/day ${kind}`];
@@ -329,7 +329,7 @@ describe("10. a route's limit that replaces the global one", () => {
 describe('18. keys that are names of JavaScript properties', () => {
   const WORDS = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', '0', 'null'];
 
-  test.each(EVERY_STORE)('%s: such a key is limited like any other key', async (_, make) => {
+  test.each(EVERY_STORE)('%s: a key such as __proto__ is limited like any other key', async (_, make) => {
     const { limiter } = open(make, slidingLog({ limit: 2, per: '1h' }));
     for (const key of WORDS) expect([key, await passed(limiter, key, 5)]).toEqual([key, 2]);
   });
@@ -346,18 +346,21 @@ describe('18. keys that are names of JavaScript properties', () => {
 });
 
 describe('19. invalid options that are replaced by defaults', () => {
-  const MISTAKES: readonly (() => unknown)[] = [
-    () => createLimiter('-5/min'),
-    () => createLimiter('5/fortnight'),
-    () => createLimiter(fixedWindow({ limit: -5, per: '1m' })),
-    () => createLimiter(fixedWindow({ limit: 5, per: 'soon' })),
-    () => createLimiter(fixedWindow({ limit: 5, per: Number.NaN })),
-    () => createLimiter(fixedWindow({ limit: 5, per: '1m', limits: 5 } as never)),
-    () => memory({ maxkeys: 10 } as never),
-    () => redis(client, { onFailure: 'throw', deadline: -1 }),
-  ];
+  const MISTAKES: Readonly<Record<string, () => unknown>> = {
+    'a negative limit in a policy string': () => createLimiter('-5/min'),
+    'an unknown unit of time in a policy string': () => createLimiter('5/fortnight'),
+    'a negative limit': () => createLimiter(fixedWindow({ limit: -5, per: '1m' })),
+    'a window that is not a duration': () => createLimiter(fixedWindow({ limit: 5, per: 'soon' })),
+    'a window of NaN': () => createLimiter(fixedWindow({ limit: 5, per: Number.NaN })),
+    'an unknown option of a policy': () =>
+      createLimiter(fixedWindow({ limit: 5, per: '1m', limits: 5 } as never)),
+    'an unknown option of a store': () => memory({ maxkeys: 10 } as never),
+    'a negative deadline': () => redis(client, { onFailure: 'throw', deadline: -1 }),
+  };
 
-  test.each(MISTAKES)('Sluice rejects %s', (mistake) => expect(mistake).toThrow(SluiceError));
+  test.each(Object.entries(MISTAKES))('Sluice rejects %s', (_, mistake) =>
+    expect(mistake).toThrow(SluiceError),
+  );
 
   peer<Parameters<FastifyInstance['register']>[0]>(
     '@fastify/rate-limit',

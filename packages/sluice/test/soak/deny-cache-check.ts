@@ -1,7 +1,7 @@
 /**
- * Checks that the deny cache denies only hits that the store denied, or for which hits in flight will take the next units. The wait
- * that it announces may not be longer than the wait that the store announced plus the time in which the units of the hits in
- * flight are replenished. After a refund, the cache must not deny because of an earlier denial.
+ * Checks that the deny cache denies a hit only while a denial by the store applies to it, or if hits in flight will take the next
+ * units. The cache must not announce a longer wait than the one that the store announced plus the time in which the units of the
+ * hits in flight are replenished. After a refund, the cache must not deny because of an earlier denial.
  */
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Decision, MaybePromise, Store } from '../../src/index.ts';

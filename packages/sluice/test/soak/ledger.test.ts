@@ -30,7 +30,7 @@ test('the ledger detects a rate that is slightly too high over a long time', () 
   expect(ledgerOf(500, 9).excess()).toBeCloseTo(500 - 10 - 0.1 * 9 * 499, 6);
 });
 
-test('the ledger does not report too many units when the clock was set forward or back', () => {
+test('the ledger does not report an excess just because the clock was set forward or back', () => {
   // Records a burst and, after 50 ms, the units replenished by the server's clock, which was set in between.
   const passed = (set: number, machine: number): number => {
     const ledger = new Ledger(OPTIONS);
@@ -87,7 +87,7 @@ test('the ledger accepts that refunded units are admitted once more, but only on
   expect(late.excess()).toBe(0);
 });
 
-test('the ledger does not report too many units if the deciding node could not know about some of them', () => {
+test('the ledger reports no excess if the deciding node could not know about some of the units', () => {
   const ledger = (unknown: number): Ledger => {
     const made = ledgerOf(0, 0);
     made.add(steadily(0), steadily(0), 10);

@@ -45,7 +45,7 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
   /** When the last fault ended. */
   let faultFreeSince = Infinity;
   let isOver = false;
-  /** What the run has not shown yet. */
+  /** The conditions that the run has not met yet. */
   function missing(): string[] {
     const all = Object.entries(tallies.scenarios);
     const neverDenied = /: (rows|waiting)$/;

@@ -17,7 +17,7 @@ const NODES = 4;
 const LIMIT = 200;
 /** Milliseconds. */
 const [EVERY, DEADLINE] = [50, 200];
-/** Answers kept per node: the oldest of them is older than the last request of every node. */
+/** Number of answers kept per node: enough that the oldest one precedes the last request of every node. */
 const ANSWERS = 50;
 
 /** The requests and admitted units of a node, by the steady clock. */

@@ -133,7 +133,7 @@ describe('waits that servers announce to limitedFetch', () => {
   });
 });
 
-test('the record of held places leaves out places held by very long keys', () => {
+test('the record of held places omits the places of very long keys', () => {
   const hits: Hit[] = [];
   const store: Store<Promise<Decision>> = {
     clock: manualClock(0),

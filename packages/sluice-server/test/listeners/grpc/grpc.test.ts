@@ -131,7 +131,7 @@ test('one descriptor over its limit denies the request, but the other descriptor
   expect((await ask(of('path=/b'))).statuses[0].limitRemaining).toBe(8);
 });
 
-test('an exact value takes precedence over a pattern, a pattern over a bare key, and a rule applies only if it has as many levels as the descriptor has entries', async () => {
+test('an exact value takes precedence over a pattern, a pattern takes precedence over a bare key, and a rule applies only if it has as many levels as the descriptor has entries', async () => {
   const { ask } = await shop();
   const limits = async (...descriptors: object[]): Promise<number[]> =>
     (await ask(...descriptors)).statuses.map(
@@ -146,7 +146,7 @@ test('an exact value takes precedence over a pattern, a pattern over a bare key,
   expect((await ask(of('path=/img/b.png'))).statuses[0].limitRemaining).toBe(99);
 });
 
-test('an unlimited descriptor always passes and reports 2 ** 32 - 1 remaining units, and a limit of 0 requests per unit never passes', async () => {
+test('an unlimited descriptor always passes and reports 2 ** 32 - 1 remaining units, and a limit of 0 requests per unit lets nothing pass', async () => {
   const { ask } = await shop();
   const { statuses, overallCode } = await ask(of('tenant=t', 'user=admin'), of('path=/closed'));
   expect(overallCode).toBe('OVER_LIMIT');
@@ -450,7 +450,7 @@ test('a health watch gets the current status, each change, and the end of the st
   expect(heard).toEqual(['SERVING', 'NOT_SERVING', 'SERVING', 'NOT_SERVING']);
 });
 
-test('draining answers calls in progress and refuses new connections', async () => {
+test('a draining listener answers calls in progress and refuses new connections', async () => {
   let asked = 0;
   const store = later(memory(), () => {
     asked++;

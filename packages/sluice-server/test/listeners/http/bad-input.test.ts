@@ -15,7 +15,7 @@ descriptors:
     rate_limit: { unit: hour, requests_per_unit: 2 }
 `;
 
-describe('invalid input', () => {
+describe('invalid input:', () => {
   const cases: [path: string, body: unknown, status: number, detail: RegExp][] = [
     ['/v1/take', '{"limit":', 400, /^the body is not valid JSON/],
     ['/v1/take', '', 400, /^the body is not valid JSON/],

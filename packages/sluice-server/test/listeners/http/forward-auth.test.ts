@@ -153,7 +153,7 @@ describe('GET /v1/forward-auth', () => {
   });
 });
 
-describe('GET /v1/forward-auth, to protect limits against web pages,', () => {
+describe('GET /v1/forward-auth, which web pages may try to call,', () => {
   test('forbids caching its responses', async () => {
     const get = getting(await serving(LIMITS));
     for (const query of ['?limit=search&key=a', '?limit=search&key=a', '?limit=search'])

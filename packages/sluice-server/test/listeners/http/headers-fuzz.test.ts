@@ -122,7 +122,7 @@ test('any traceparent is either used unchanged or ignored', () => {
   );
 });
 
-describe('input of command-line tools and environment variables', () => {
+describe('input of command-line tools and environment variables:', () => {
   const anyText = fc.string({ unit: 'binary', maxLength: 80 });
 
   test('any text for --traffic gives arrivals in order, or a UsageError', () => {

@@ -30,7 +30,7 @@ async function answer(response: Promise<Response>): Promise<[status: number, bod
   return [got.status, (await got.json()) as Record<string, unknown>];
 }
 
-describe('take, peek, refund, block and reset', () => {
+describe('the endpoints take, peek, refund, block and reset', () => {
   test('respond with the decision, and a denial has status 200 unless status=429 is requested', async () => {
     const { post } = await serving(LIMITS);
     const operation = { limit: 'api', key: 'ann', cost: 2 };
@@ -98,7 +98,7 @@ describe('take, peek, refund, block and reset', () => {
     ]);
   });
 
-  test('work with overrides and tiers, whose state a reset clears', async () => {
+  test('work with overrides and tiers, and a reset clears the state of both', async () => {
     const { post } = await serving(
       'limits: { a: { policies: 2/h, tiers: { t: 2/h fixed-window }, overrides: { own: 2/h sliding-log } } }',
       { adminWithoutToken: true },
@@ -173,7 +173,7 @@ limits:
     ['a number of units for one policy', { keep: { requests: 8 } }, 2],
     ['a class', { class: 'batch' }, 7],
   ])(
-    'are not charged by a take that would leave less than it must keep free: %s',
+    'are not charged if the take would leave fewer units than it must keep free: %s',
     async (_, options, most) => {
       const { ask } = await model();
       for (let i = 0; i < most; i++) expect(await ask('take', options)).toMatchObject({ allowed: true });
@@ -255,7 +255,7 @@ describe('a list of operations', () => {
   });
 });
 
-describe("Envoy's endpoints", () => {
+describe('other endpoints:', () => {
   const ip = (value: string) => ({ entries: [{ key: 'ip', value }] });
 
   test("/json responds with 200 and then 429, in protobuf's JSON format", async () => {

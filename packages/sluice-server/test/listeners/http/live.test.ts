@@ -118,7 +118,7 @@ test('a stream starts with the history of each limit, up to its first snapshot',
     expect(await stream.next('snapshot')).toMatchObject({ limits: [{ name: 'api', allowed: 4, denied: 0 }] });
   }));
 
-test('a server in shadow mode says so in the log, for each limit, and in the history', () =>
+test('a server in shadow mode reports this mode in the log and for each limit, and counts shadowed takes in the history', () =>
   within(async () => {
     const server = await serving(LIMITS, { shadow: true });
     expect(server.lines.join('')).toContain('"level":"warn","message":"shadow mode: ');
@@ -190,7 +190,7 @@ test('streams that start at different times each report only the period since th
     expect(Number(two['span'])).toBeLessThan(Number(one['span']));
   }));
 
-test('a changed configuration is reported immediately, and so is an invalid configuration', async () => {
+test('a stream reports a changed or invalid configuration immediately', async () => {
   const file = temporaryFile('limits: { a: 1/h }');
   const server = await serving('', { config: [file] });
   const stream = await listen(server.url);
@@ -235,7 +235,7 @@ test('the 65th stream is rejected until another stream is closed', async () => {
   await expect.poll(async () => (await fetch(`${url}/live`, { method: 'HEAD' })).status).toBe(200);
 });
 
-test('draining ends the streams and rejects new ones', async () => {
+test('a draining server ends the streams and rejects new ones', async () => {
   const server = await started('--config', temporaryFile('limits: { a: 1/h }'), '--drain-delay', '300');
   const stream = await listen(server.url);
   await stream.next('config');

@@ -203,7 +203,7 @@ test.each(PROXIES)(
 
     await server.drain({ timeout: 0 });
     expect(await send(port, { from: '127.0.0.2' })).toMatchObject({ status: outage });
-    // HAProxy needs three seconds for a request until its health checks have noticed the outage. After that, it does not try to
+    // Until its health checks have noticed the outage, HAProxy needs three seconds for each request. After that, it no longer tries to
     // connect.
     await expect
       .poll(

@@ -107,7 +107,7 @@ describe('/v1/take-many', () => {
     expect(await ask('/v1/peek', items[0])).toMatchObject([200, { remaining: 1 }]);
   });
 
-  test('obeys overrides: an unlimited key never denies, and a blocked key denies the list', async () => {
+  test('obeys overrides: an unlimited key never causes a denial, and a blocked key always does', async () => {
     const ask = await open();
     const vip = { limit: 'search', key: 'vip' };
     expect(await ask('/v1/take-many', { items: [vip, items[0]] })).toMatchObject([
@@ -130,7 +130,7 @@ describe('/v1/take-many', () => {
     expect(await ask('/v1/peek', items[0])).toMatchObject([200, { remaining: 2 }]);
   });
 
-  test('is not denied by a limit in shadow mode', async () => {
+  test('allows the list if only limits in shadow mode would deny it', async () => {
     const ask = await open();
     const soft = { limit: 'soft', key: 'a' };
     expect(await ask('/v1/take-many', { items: [soft] })).toMatchObject([200, { allowed: true }]);

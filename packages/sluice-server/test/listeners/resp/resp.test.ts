@@ -538,7 +538,7 @@ test('arbitrary bytes may end the connection, but the next connection is served'
   expect(log).toEqual([]);
 }, 60_000);
 
-test('draining answers received commands, closes idle connections and refuses new ones', async () => {
+test('a draining listener answers received commands, closes idle connections and refuses new ones', async () => {
   let asked = 0;
   const store = later(memory({ clock: manualClock(0) }), () => {
     asked++;
@@ -579,7 +579,7 @@ test('a draining server closes a connection with FIN after a grace period, even 
   await drained;
 });
 
-test('every take that is counted while draining under load is answered', async () => {
+test('every take that is counted while the listener drains under load is answered', async () => {
   let counted = 0;
   const store = later(memory(), () => {
     counted++;
@@ -601,7 +601,7 @@ test('every take that is counted while draining under load is answered', async (
     await once(socket, 'end');
     socket.end();
   });
-  // Wait until the server has accepted all connections, because it closes the others together with the listening socket.
+  // Wait until the server has accepted all connections, because closing the listening socket also closes connections that wait there.
   await vi.waitFor(() => expect([known.size, counted > 500]).toEqual([30, true]), { timeout: 20_000 });
   await Promise.all([listener.drain(5000), ...clients]);
   expect(answered).toBe(counted);

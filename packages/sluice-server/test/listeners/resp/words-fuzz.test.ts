@@ -20,7 +20,7 @@ limits:
 const anyText = fc.string({ unit: 'binary', maxLength: 40 });
 const latin = (text: string) => Buffer.from(text).toString('latin1');
 
-describe('RESP', () => {
+describe('RESP:', () => {
   const NAMES = 'cl.throttle throttle ping echo hello auth client select info command'.split(' ');
   const number = fc.oneof(
     fc.integer().map(String),

@@ -27,7 +27,7 @@ describe('the cost of a call', () => {
   test.each([
     ['an object', cost],
     ['a function', () => cost],
-  ])('is charged to each policy, and the place is released, if it is given as %s', async (_, given) => {
+  ])('given as %s is charged to each policy, and the place is released', async (_, given) => {
     const { url } = await serve(answers('ok'));
     const { used, fetchWith } = model();
     expect((await fetchWith({ cost: given })(url)).status).toBe(200);
@@ -101,7 +101,7 @@ describe('settle', () => {
   });
 });
 
-test('a call that must queue again is first refunded the charge of each policy', async () => {
+test('before a call queues again, its charge is refunded to each policy', async () => {
   const { url } = await serve(inTurn([200, { 'Retry-After': 5, RateLimit: '"a";r=0;t=5' }], [200]));
   // The limiter has no concurrency policy, because this clock would jump to each of the timers that renew a place.
   const { limiter, used, fetchWith } = model({});

@@ -450,7 +450,7 @@ describe('limitedFetch with a limiter', () => {
     let most = 0;
     const { url } = await serve((_visit, response) => {
       most = Math.max(most, ++inFlight);
-      // The first requests wait for each other.
+      // The server answers the first requests only once three of them have been in flight together.
       const answer = (): unknown => {
         if (most < 3) return setTimeout(answer, 5);
         inFlight--;
@@ -468,7 +468,7 @@ describe('limitedFetch with a limiter', () => {
     expect(limiter.peek('http://127.0.0.1:1').remaining).toBe(3);
   });
 
-  test('spaces calls with a limiter on Redis, and rejects those that would have to wait if maxWait is 0', async () => {
+  test('spaces calls with a limiter on Redis, and with maxWait: 0 rejects calls that would have to wait', async () => {
     const client = new Redis(inject('redisPort'));
     onTestFinished(() => client.disconnect());
     const { url } = await serve(() => [200]);
@@ -594,7 +594,7 @@ describe('an abort', () => {
     expect(getEventListeners(signal, 'abort').length).toBe(0);
   });
 
-  test('while fetching is handled by fetch, and the request is not retried', async () => {
+  test('during the request is handled by fetch, and the request is not retried', async () => {
     const { url, visits } = await serve(() => undefined);
     await aborted({}, url, () => visits.length === 1);
     expect(visits.length).toBe(1);

@@ -162,7 +162,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
       );
     });
 
-    test('proportional: each version uses a fraction of its limit, and the sum of both is at most 1 plus the replenished fraction', () => {
+    test('proportional: the fractions of their limits that both versions use add up to at most 1 plus the replenished fraction', () => {
       fc.assert(
         fc.property(pairs, trace, (pair, steps) => {
           for (const { length, inside } of spans(admitted(pair, 'proportional', steps))) {

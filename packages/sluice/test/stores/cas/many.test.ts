@@ -73,7 +73,7 @@ test('each key admits exactly its limit when several stores write simultaneously
   expect(admitted).toBe(5 * 30);
 });
 
-test.each(['rejects', 'throws'])('each check of a batch fails once if the write %s', async (how) => {
+test.each(['rejects', 'throws'])('if a batch write %s, all its checks fail without a retry', async (how) => {
   let calls = 0;
   const putMany = () => {
     calls++;

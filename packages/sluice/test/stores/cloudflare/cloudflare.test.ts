@@ -84,7 +84,7 @@ describe('the store on D1', () => {
 
   test.each([
     ['a node:sqlite database', { prepare() {}, exec() {} }, "use sqlite(database) from 'sluice/sqlite'"],
-    ['nothing', undefined, 'must be the binding of a D1 database, such as env.DB'],
+    ['undefined', undefined, 'must be the binding of a D1 database, such as env.DB'],
   ])('rejects %s and says what to pass', (_, given, words) => {
     expect(() => d1(given as never)).toThrow(words);
   });
@@ -108,7 +108,7 @@ describe('the store on Durable Objects', () => {
   test.each([
     ['the state of an object', { storage: {} }, 'is the state of an object; pass its storage'],
     ['a stub', { fetch() {} }, 'is the stub of one object; pass the binding of its class'],
-    ['nothing', undefined, 'must be the binding of a Durable Object class'],
+    ['undefined', undefined, 'must be the binding of a Durable Object class'],
   ])('rejects %s and says what to pass', (_, given, words) => {
     expect(() => durableObject(given as never)).toThrow(words);
   });

@@ -35,7 +35,7 @@ describe('the Deno KV store', () => {
 
   test.each([
     ['a promise', Promise.resolve(), 'is a promise; await Deno.openKv()'],
-    ['nothing', undefined, 'must be the result of await Deno.openKv()'],
+    ['undefined', undefined, 'must be the result of await Deno.openKv()'],
   ])('rejects %s and says what to pass', (_, given, words) => {
     expect(() => denoKv(given as never)).toThrow(words);
   });

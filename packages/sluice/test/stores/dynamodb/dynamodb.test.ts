@@ -101,7 +101,7 @@ describe('the DynamoDB store', () => {
       'pass new DynamoDB() from @aws-sdk/client-dynamodb',
     ],
     ['an AWS SDK 2 client', { getItem() {}, putItem() {} }, 'is a client of the AWS SDK 2'],
-    ['nothing', undefined, 'must be a DynamoDB client, such as new DynamoDB()'],
+    ['undefined', undefined, 'must be a DynamoDB client, such as new DynamoDB()'],
   ])('rejects %s and says what to pass', (_, given, words) => {
     expect(() => dynamodb(given as never)).toThrow(words);
   });

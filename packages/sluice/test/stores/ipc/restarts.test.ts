@@ -184,7 +184,7 @@ describe('takeMany over ipc', { timeout: 60_000 }, () => {
     return ['users', 'teams'].map((name) => createLimiter(policies, { store, name }));
   }
 
-  test('charges all keys or none, and a successor knows what was charged and denied', async () => {
+  test('charges all keys or none, and the next serving process knows what was charged and denied', async () => {
     const path = socketPath();
     const clock = manualClock(START);
     const model = memory({ clock });

@@ -92,7 +92,7 @@ describe('the Memcached store', () => {
   test.each([
     ['an address', 'localhost:11211', 'is an address; it must be a client of memjs'],
     ['a class', Client, 'is a function; it must be a client of memjs'],
-    ['nothing', undefined, 'must be a client of memjs'],
+    ['undefined', undefined, 'must be a client of memjs'],
     ['another object', { get() {}, set() {} }, 'must be a client of memjs'],
   ])('rejects %s and says what to pass', (_, given, words) => {
     expect(() => memcached(given as never)).toThrow(words);

@@ -104,7 +104,7 @@ describe('the MySQL store', () => {
 
   test.each([
     ['an address', 'mysql://localhost/test', 'is an address; pass createPool(address) from mysql2'],
-    ['nothing', undefined, 'must be a pool or connection of mysql2'],
+    ['undefined', undefined, 'must be a pool or connection of mysql2'],
     ['a client of the package mysql', { query() {} }, 'is not a client of mysql2'],
     [
       'a client of the package mariadb',

@@ -78,7 +78,7 @@ describe('takeMany calls of two processes (64 in flight each) for users of one t
 });
 
 describe('takeMany on Postgres', () => {
-  test('needs three statements for new keys, one for known keys, and one more for a denial', async () => {
+  test('needs three statements for new keys, and one for known keys, whether they are admitted or denied', async () => {
     const { kinds, store } = watchedStore();
     const limiter = createLimiter('2/h', { store, name: 'statements' });
     const take = () => limiter.takeMany([{ key: 'a' }, { key: 'b' }]);

@@ -4,7 +4,7 @@
  * it by messages. It imports the built package, because Node 20 cannot run TypeScript.
  *
  * argv: port, client (a Kind of hammer.ts), clock offset of this process in milliseconds.
- * Message and answer: Blow and Damage of hammer.ts.
+ * hammer.ts defines the types of the message (Blow) and of the answer (Damage).
  */
 const [port, kind, skew] = process.argv.slice(2).map((arg, i) => (i === 1 ? arg : Number(arg)));
 

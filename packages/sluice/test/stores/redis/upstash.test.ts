@@ -72,7 +72,7 @@ describe('the Redis store, through @upstash/redis,', () => {
   test.each([
     ['default settings, with which the client alone would send the request six times', {}],
     ['retry: false, with which the client alone would send the request twice', { retry: false }],
-  ])('sends a request whose reply was lost only once, with %s', async (settings, options) => {
+  ])('sends a request only once, even if its reply was lost: %s', async (settings, options) => {
     const limiter = limiterOn(client(options), `lost, ${settings}`);
     await limiter.take('a');
     const before = checksOf('lost').length;
@@ -83,7 +83,7 @@ describe('the Redis store, through @upstash/redis,', () => {
     expect((await limiter.peek('a')).remaining).toBe(3);
   });
 
-  test('leaves the retries of the client as they are', async () => {
+  test('does not change the retry settings of the client', async () => {
     const given = client();
     await limiterOn(given, 'unchanged').take('a');
     const { retry } = (given as unknown as { client: { retry: { attempts: number } } }).client;

@@ -81,7 +81,7 @@ describe('the SQLite store', () => {
   test.each([
     ['a path', 'limits.db', 'is a path; pass a database'],
     ['a class', sqlite3.Database, 'is a function; pass a database'],
-    ['nothing', undefined, 'must be a DatabaseSync of node:sqlite'],
+    ['undefined', undefined, 'must be a DatabaseSync of node:sqlite'],
     ['a D1 database', { prepare() {}, batch() {}, exec() {} }, "use d1(database) from 'sluice/d1'"],
     ['a sqlite3 database', { prepare() {}, each() {}, exec() {} }, 'whose calls need callbacks'],
   ])('rejects %s and says what to pass', (_, given, words) => {

@@ -77,7 +77,7 @@ describe('a table', () => {
     expect(table.size).toBe(192 + 32);
   });
 
-  test('finds a row of the current generation in its cells after a lookup in an old generation', () => {
+  test('exposes the cells of the generation in which the last lookup found its row', () => {
     const { table, add, find } = tableOf();
     for (const number of range(0, 25)) add(number);
     const { old, current } = table.generations;

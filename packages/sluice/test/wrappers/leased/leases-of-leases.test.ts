@@ -188,7 +188,7 @@ describe('a leased store on top of a leased store', () => {
     },
   };
 
-  test('leases from the lease of the store below it, and returns units that it did not spend', async () => {
+  test('takes its leases from the lease of the store below it, and returns units that it did not spend', async () => {
     const region = leased(home, { nodes: 2, clock, random: () => 0 });
     const toRegion: Hit[] = [];
     const answers: Decision[] = [];

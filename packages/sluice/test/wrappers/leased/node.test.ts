@@ -230,7 +230,7 @@ describe('the store of a key', () => {
     expect(key.isSlow).toBe(true);
   });
 
-  test('lets a denial announce the node’s own wait or the wait that the store announced, whichever ends later', async () => {
+  test('announces, in a denial, the node’s own wait or the wait that the store announced, whichever ends later', async () => {
     answer = { ...createLimiter(BUCKET).take('k'), retryAfter: 500 };
     const [key] = keyStore();
     await key.debit(1, terms.plan);

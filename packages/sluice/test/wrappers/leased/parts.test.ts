@@ -168,7 +168,7 @@ describe('held leases', () => {
     expect(ended).toEqual([]);
   });
 
-  test('are not spent after they expire, and a check whether they cover a hit reports the expired ones', () => {
+  test('are not spent after they expire, and expired ones are reported when a hit is checked against the leases', () => {
     const leases = held(false);
     leases.add(lease(10, 100), 0);
     leases.add(lease(20, 200), 0);

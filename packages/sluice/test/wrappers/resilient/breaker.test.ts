@@ -191,7 +191,7 @@ describe('an open circuit breaker', () => {
     expect(network.sent).toEqual(['block 0', 'block 0']);
   });
 
-  test('lets hits wait for a later probe again whenever the last probe is a second old', async () => {
+  test('lets hits wait again whenever the last probe is a second old, even if earlier probes have failed', async () => {
     const setup = await overNetwork('10/day', { onFailure: 'throw' });
     const { network, limiter } = setup;
     await open(setup);

@@ -47,7 +47,7 @@ describe('if the store does not answer takeMany,', () => {
     ['throw', 'connection'],
     ['allow', true],
     ['deny', false],
-  ] as const)('onFailure %s answers for all keys', async (onFailure, expected) => {
+  ] as const)('onFailure %s applies to all keys', async (onFailure, expected) => {
     const setup = await overNetwork(POLICIES, { onFailure });
     setup.network.error = LOST;
     const answer = await setup.limiter.takeMany(ITEMS).catch((error: { fault: string }) => error.fault);
