@@ -194,7 +194,7 @@ test('a hit needs one store call, or a few more with continueExceeding while the
   expect(await asked({ continueExceeding: true })).toEqual([1, 1, 4, 3]);
 });
 
-test('sluiceStore() applies the onFailure option of its store after one store call while Redis is unavailable', async () => {
+test("if Redis is unavailable, sluiceStore() calls its store only once and answers according to the store's onFailure option", async () => {
   const answer = async (onFailure: 'throw' | 'allow' | 'deny') => {
     const store = counted(unreachable(onFailure));
     const seen = await hits(new (sluiceStore({ store }))({ continueExceeding: true }), 'key', 60_000, 2);

@@ -19,7 +19,7 @@ function runOf(text: string, costs: Costs, traffic: TrafficOptions = FIRST.traff
   return run;
 }
 
-test('missing costs are 1, the cost for a penalty is always 1, and a limit has no costs if it has one policy or all of its costs are 1', () => {
+test('costsFor defaults each cost to 1, always uses 1 for a penalty, and returns an empty list for a single policy or if all costs are 1', () => {
   expect(costsFor(partsOf('5/s & 9/min & 1/s gcra'), [1, 3])).toEqual([1, 3, 1]);
   expect(costsFor(partsOf('5/s & 9/min'), [1, 1, 3])).toEqual([]);
   expect(costsFor(partsOf('5/s'), [3])).toEqual([]);

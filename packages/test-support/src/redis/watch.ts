@@ -84,8 +84,8 @@ const STANDSTILL = 10;
 
 export interface Unpunctuality {
   /**
-   * Stops measuring. Returns the longest delay of two consecutive timers together, including their callbacks. On a busy machine,
-   * an answer may be late by this much; a real hang takes far longer.
+   * Stops measuring. Returns the maximum sum of the delays of two consecutive timers, including the time that their callbacks took.
+   * On a busy machine, an answer may be late by this much; a real hang takes far longer.
    */
   stop(): number;
   /** The sum of all delays of timers so far. */

@@ -8,7 +8,7 @@ const PROBLEM = {
 export const HITS_PATH: object = {
   post: {
     operationId: 'hits',
-    summary: "Decide hits of the library's store `remote`",
+    summary: "Decide hits that the library's `remote` store sends",
     description:
       'Available only if the server was started with --remote. The body and the response are a protocol between the library and the server that may change with each version, so use the store `remote` instead of calling this route yourself. The option --shadow does not apply, because the client decides what to do with a denial; set `shadow` in the middleware of the client instead.',
     security: [{}, { bearer: [] }],

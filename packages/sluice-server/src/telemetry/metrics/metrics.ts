@@ -209,7 +209,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
         up,
       ),
       family('sluice.store.duration', 'histogram', 'Time that the store took for a check.', storeTime, 's'),
-      family('sluice.store.errors', 'counter', 'Checks that the store could not decide, by fault.', failed),
+      family(
+        'sluice.store.errors',
+        'counter',
+        'Number of checks that the store could not decide, by fault.',
+        failed,
+      ),
       family(
         'sluice.store.fallbacks',
         'counter',

@@ -110,7 +110,10 @@ export class Generations {
     this.current = generationOf(Math.ceil(rows / ROOMY) + SMALLEST, this.#kind.width + 1, 0);
   }
 
-  /** Starts a generation whose rows have the current `width` of their kind. Older rows get the new cells when they move to it. */
+  /**
+   * Starts a generation whose rows have the current `width` of their kind. Rows of older generations get the additional cells when
+   * they move to the new one.
+   */
   widen(): void {
     this.current.older = this.old;
     this.old = this.current;

@@ -1,4 +1,4 @@
-/** Decides lines of hits with a store. Nothing is recorded, because the store keeps its own state. */
+/** Passes hits that were received from other processes to a store, and returns its decisions. Nothing is recorded, because the store keeps its own state. */
 import type { Decision, Hit, MaybePromise, Store } from '../../engine/contract.ts';
 import type { Ask, HitLine } from './wire.ts';
 
@@ -9,7 +9,7 @@ export const LOST: Outcome = { error: 'connection closed' };
 
 export type HitOf = (line: HitLine, plans: readonly string[]) => Hit;
 
-/** Decides the hits of a line. */
+/** Decides the hits of a request. */
 export interface Decider {
   /** Decides all hits synchronously and in order. Only an asynchronous store answers later. */
   decide(ask: Ask): MaybePromise<Outcome>[];

@@ -191,7 +191,7 @@ describe('the store of a key', () => {
     return [new KeyStore('k', its, node), node];
   };
 
-  test('grants no lease if the fallback answers, and what the fallback charged is refunded', async () => {
+  test('grants no lease if the fallback answers, and refunds the charge that the fallback made', async () => {
     answer = { source: 'fallback', taken: 7 };
     const [key, node] = keyStore(80);
     expect(await key.debit(10, terms.longPlan)).toBeUndefined();
