@@ -2,8 +2,8 @@
  * Measures HTTP middleware in two ways. The first is the time that the guard, which all middleware shares, takes without a
  * server, in nanoseconds. This figure is steady. The second is the CPU time that a request costs the server process with each
  * framework's usual limiter, with Sluice, with a middleware that does nothing, and without middleware. The second way uses new
- * processes and 64 connections. Its turns are short, because most of the time is spent in the kernel, whose speed drifts. The
- * medians are reported.
+ * processes and 64 connections. The servers take short turns, because most of the time is spent in the kernel, whose
+ * speed drifts, and the drift affects all servers equally if the turns are short. The medians are reported.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

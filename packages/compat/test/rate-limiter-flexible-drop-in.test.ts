@@ -116,7 +116,7 @@ describe('on Redis, both the original and Sluice', () => {
   });
 });
 
-test('RateLimiterMemory accepts strings of digits, and uses its own duration if set is called without one', async () => {
+test('RateLimiterMemory accepts strings of digits as points, and set() without a duration uses the duration of the limiter', async () => {
   const clock = manualClock(1_700_000_000_000);
   const limiter = new RateLimiterMemory({ points: 10, duration: 5, clock });
   expect(await limiter.set('a', 2)).toMatchObject({ consumedPoints: 2, msBeforeNext: 5000 });

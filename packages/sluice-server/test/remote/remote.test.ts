@@ -225,7 +225,7 @@ describe('a configuration error is thrown to callers, whatever onFailure is,', (
     );
   });
 
-  test('if the token may not use the verb store', async () => {
+  test("if the token does not permit the verb 'store'", async () => {
     const tokens = () => [{ token: TOKEN, verbs: ['take' as const] }];
     const { url } = await remoteServer('memory', { adminTokens: undefined, listeners: httpWith(tokens) });
     await expect(limiterOn(url, 'verbs', open).take('a')).rejects.toMatchObject({

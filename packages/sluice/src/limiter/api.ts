@@ -65,8 +65,8 @@ export interface GiveBackOptions<Tier extends string = string, Name extends stri
 export interface SettleOptions<Tier extends string = string, Name extends string = string>
   extends Pick<GiveBackOptions<Tier, Name>, 'tier' | 'of' | 'at'> {
   /**
-   * The cost that was charged. With an object, a policy that the object does not name was charged 1. Default: what the decision
-   * `of` charged.
+   * The cost that was charged. With an object, a policy that the object does not name was charged 1. Default: the charge of the
+   * decision passed as `of`.
    */
   readonly charged?: ByPolicy<Name> | undefined;
   /** The cost that was used. With an object, a policy that the object does not name has used exactly its charge. */

@@ -88,7 +88,7 @@ describe('commands with length prefixes', () => {
     expect(commandsOf([command('x'.repeat(90), 'y'.repeat(9))], many)).toHaveLength(1);
   });
 
-  test('may have lengths of up to twenty characters, including leading zeros', () => {
+  test('may have length lines of up to twenty characters, including the type character and leading zeros', () => {
     expect(commandsOf([`*${'1'.padStart(19, '0')}\r\n$4\r\nPING\r\n`])).toEqual([['PING']]);
   });
 });

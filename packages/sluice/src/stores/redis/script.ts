@@ -1,6 +1,6 @@
 /**
- * Creates the script of a plan. Its full path consists of the unchanged Lua files and a description of the plan. Its lean path has
- * the policies' code inlined, with params and cells as locals (see lua/lean.lua).
+ * Creates the script of a plan, which has two ways to decide. The full path is general: it consists of the unchanged Lua files and a
+ * description of the plan. The lean path has the policies' code inlined, with params and cells as locals (see lua/lean.lua).
  */
 import { createHash } from 'node:crypto';
 import type { Millis, Plan } from '../../engine/contract.ts';

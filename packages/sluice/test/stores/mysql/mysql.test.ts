@@ -34,7 +34,7 @@ describe('the MySQL store', () => {
     expect(await admittedByTwo(NODE, 'mysql', server.url)).toEqual({ oneKey: 500, manyKeys: 100 });
   }, 60_000);
 
-  test('accepts a pool with promises and a single connection, whatever their settings', async () => {
+  test('accepts pools and single connections, with or without the promise API, whatever their settings', async () => {
     const promised = createPromisePool({ uri: server.url, rowsAsArray: true, bigNumberStrings: true });
     const connection = createConnection({ uri: server.url, rowsAsArray: true });
     for (const client of [pool, promised, connection, connection.promise()]) {

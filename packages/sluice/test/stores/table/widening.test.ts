@@ -158,7 +158,7 @@ test('finds every row, each extended once, while the rows of two older generatio
   expect(table.size).toBe(505);
 });
 
-test('a lookup leaves a row that has all cells where it is until its turn to move', () => {
+test('a lookup does not move a row that already has all cells; the row moves when its turn comes', () => {
   const { kind, table, add } = tableOf(0);
   table.generations.reserve(240);
   for (let number = 0; number < 385; number++) add(number);

@@ -168,7 +168,7 @@ describe('with leases that a region passes on to nodes', () => {
         expect(over(hoarded(terms, { ...SOUND, told: endless }, 0.5, 1))).toBeGreaterThan(0);
       });
 
-      test('would not hold if the units that a region keeps did not fade faster after it has passed some on', () => {
+      test('would not hold if the units that a region keeps still faded at the old rate after the region passed units on', () => {
         expect(over(hoarded(terms, { ...SOUND, lend: careless }, 0, 0.5))).toBeGreaterThan(0);
       });
     },
