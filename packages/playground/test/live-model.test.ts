@@ -45,7 +45,7 @@ describe('the explanation of a key', () => {
     { store: memory({ clock: clockAt(() => now) }) },
   );
 
-  test('names each policy, what is left, and when the key passes', () => {
+  test('names each policy, its remaining units, and when the key passes', () => {
     limiter.take('ann');
     const { isAllowed, summary, policies } = explain(asJson(limiter.peek('ann')), '');
     expect([isAllowed, summary]).toEqual([true, 'would pass now.']);

@@ -139,7 +139,7 @@ export const SERVE_FLAGS: Flags = {
   },
   'top-keys': {
     value: 'N',
-    help: 'how many of the most denied keys the metrics contain; default none. The page shows 20 unless this is 0',
+    help: 'how many of the most denied keys to show in the metrics (default none) and on the page (default 20, at most 20); 0 hides them in both',
   },
   page: {
     value: 'FOLDER',

@@ -11,8 +11,8 @@ export interface MetricsOptions {
   /** An allowed take counts as near the limit if more than this fraction of the limit is used afterward. Default 0.8. */
   readonly nearRatio?: number | undefined;
   /**
-   * How many of the most denied keys the metrics contain. Default: none in the metrics, and 20 in `topDenied`, which the page
-   * shows. 0 turns off both.
+   * How many of the most denied keys the metrics and `topDenied` contain. Default: none in the metrics, and 20 in `topDenied`, of
+   * which the page shows at most 20. 0 turns off both.
    */
   readonly topKeys?: number | undefined;
   /** Maximum number of limits with their own label. Further limits are counted as 'other'. Default 2000. */
